@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from attractor_nb.languages.dot import write_dot as write_dot
     from attractor_nb.lint import validate as validate
     from attractor_nb.lint import validate_or_raise as validate_or_raise
-    from attractor_nb.model.calls.attachment import Attachment as Attachment
+    from attractor_nb.model.calls.messages import Attachment as Attachment
     from attractor_nb.model.diagnostic import Diagnostic as Diagnostic
     from attractor_nb.model.diagnostic import Severity as Severity
     from attractor_nb.model.graph import Edge as Edge
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from attractor_nb.studio.history.diagnosis import diagnose_run as diagnose_run
     from attractor_nb.studio.history.lineage import lineage as lineage
     from attractor_nb.studio.history.waiting_gates import gates as gates
-    from attractor_nb.studio.timeline.heat_map import heat as heat
+    from attractor_nb.studio.timeline.heat_view import heat as heat
     from attractor_nb.tracing import Tracing as Tracing
 else:
     __getattr__ = deferred(
@@ -95,7 +95,7 @@ else:
             "write_dot": "languages.dot",
             "validate": "lint",
             "validate_or_raise": "lint",
-            "Attachment": "model.calls.attachment",
+            "Attachment": "model.calls.messages",
             "Diagnostic": "model.diagnostic",
             "Severity": "model.diagnostic",
             "Edge": "model.graph",
@@ -111,7 +111,7 @@ else:
             "QuestionType": "model.question",
             "diff": "pipeline.compare",
             "diagnose_run": "studio.history.diagnosis",
-            "heat": "studio.timeline.heat_map",
+            "heat": "studio.timeline.heat_view",
             "runs": "pipeline.runs",
             "gates": "studio.history.waiting_gates",
             "lineage": "studio.history.lineage",

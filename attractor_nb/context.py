@@ -9,23 +9,20 @@ price of copying one dict. Large values are handed to a value store and read bac
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
 
 from attractor_nb.errors import ContextValueError, TerminalError
-from attractor_nb.model.context_values import SCALARS, copied, is_encodable, is_plain, is_reference
-from attractor_nb.model.nearest_name import no_such_key
+from attractor_nb.model.redacted import SCALARS, copied, is_encodable, is_plain, is_reference
+from attractor_nb.model.texts import no_such_key
 from attractor_nb.redaction import redacted, redacted_value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ARTIFACT_THRESHOLD_BYTES = 100 * 1024
 """Values above this size are kept outside the context (spec 5.5)."""
 
 
 class ValueStore(Protocol):
-    """Where large values go."""
+    """A store of large values."""
 
     def externalize(self, key: str, value: Any) -> dict[str, Any]:
         """Store a value and return its reference: a dict whose ``type`` is ``artifact_ref``."""
@@ -100,11 +97,11 @@ class Context(Mapping[str, Any]):
 
     @property
     def kept(self) -> Mapping[str, Any]:
-        """What is kept under each key, for looking only; containers and large values only ``get`` gives."""
+        """The stored value of each key, read-only; containers and large values are read with ``get`` alone."""
         return self._values
 
     def resolved(self, key: str, recorded: Any) -> Any:
-        """What ``get`` would give for a key if a recorded value were restored; nothing is."""
+        """The value that ``get`` would give for a key if a recorded value were restored; nothing is."""
         if type(recorded) in SCALARS:
             return recorded
         if is_reference(recorded):
@@ -141,7 +138,7 @@ class Context(Mapping[str, Any]):
         return {key: _plain(value, key) for key, value in items}
 
     def begin(self) -> None:
-        """What is here now is where the run begins, whatever its stages change."""
+        """Take the present values as the beginning of the run, whatever its stages change."""
         with self._lock:
             self._before.clear()
 
@@ -196,7 +193,7 @@ class Context(Mapping[str, Any]):
         return {key: _plain(value, key) for key, value in kept.items()}
 
     def take_changes(self) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """What was set and logged since the last call, as JSON values; called at each commit."""
+        """The values set and entries logged since the last call, as JSON values; called at each commit."""
         with self._lock:
             changed, self._changed = self._changed, {}
             logs, self._new_logs = tuple(self._new_logs), []
@@ -235,9 +232,9 @@ class Context(Mapping[str, Any]):
 
 
 class AttemptContext(Context):
-    """What one attempt sees of the run's context: the same values, and no way to change them afterwards.
+    """The run's context as one attempt sees it: the same values, which it cannot change after its end.
 
-    A handler that was given up may go on in its thread. What it sets then would belong to another stage.
+    A handler that was given up may continue in its thread. A value that it sets then would belong to another stage.
     """
 
     def __init__(self, shared: Context) -> None:
@@ -250,12 +247,12 @@ class AttemptContext(Context):
 
     @property
     def own_changes(self) -> dict[str, Any]:
-        """What this attempt has set, as values."""
+        """The values that this attempt has set."""
         return {key: self.get(key) for key in self._own_keys}
 
     @property
     def own_logs(self) -> tuple[str, ...]:
-        """What this attempt has added to the run log."""
+        """The entries that this attempt has added to the run log."""
         return tuple(self._own_logs)
 
     def set(self, key: str, value: Any) -> None:
@@ -291,11 +288,7 @@ class AttemptContext(Context):
 
 
 def check_values(values: Mapping[str, Any]) -> None:
-    """Whether a context would take these values, without one.
-
-    Raises:
-        ContextValueError: It would refuse one.
-    """
+    """Whether a context would take these values, without one."""
     for key, value in values.items():
         if not is_plain(key, value):
             Context({key: value})

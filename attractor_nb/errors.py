@@ -89,7 +89,7 @@ class AttractorError(Exception):
         return "\n".join(self.report_lines())
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows in place of a traceback: the report alone."""
+        """The lines that IPython shows in place of a traceback: the report alone."""
         first, *rest = self.report_lines()
         return [f"{type(self).__name__}: {first}", *rest]
 
@@ -223,7 +223,7 @@ class CassetteMiss(TerminalError):
 
 
 class WorkerLost(StageError):
-    """Who executed the stage is gone, and what it did is not known: ``on_interrupted`` decides."""
+    """The worker of a stage was lost, and its effects are not known: ``on_interrupted`` decides."""
 
 
 class CheckFailed(AttractorError, AssertionError):

@@ -10,15 +10,10 @@ from typing import Final, NamedTuple
 
 
 class Extra(NamedTuple):
-    """An extra.
+    """An extra."""
 
-    Attributes:
-        packages: The packages that this package imports from it.
-        purpose: The feature that needs them.
-    """
-
-    packages: tuple[str, ...]
-    purpose: str
+    packages: tuple[str, ...]  #: The packages that this package imports from it.
+    purpose: str  #: The feature that needs them.
 
 
 EXTRAS: Final = {

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class HeldInterrupt:
-    """Whether somebody wants to leave.
+    """The interrupt that a block holds back until its end.
 
     Attributes:
         is_noted: An interrupt came since it was held.
@@ -70,10 +70,6 @@ def held_interrupts(act: Callable[[], object] | None = None) -> Generator[HeldIn
 
     Args:
         act: Called at the interrupt: lets a wait end, say.
-
-    Raises:
-        KeyboardInterrupt: At the end of an outermost block that ended well; of an inner one, its outer
-            one decides.
     """
     held = HeldInterrupt(act)
     if threading.current_thread() is not threading.main_thread() or not _is_pythons_own():

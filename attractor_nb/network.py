@@ -1,7 +1,7 @@
-"""What an environment says of the way to a server: past or through a proxy, and which certificates count.
+"""The network settings of an environment: the proxy of a server, and the certificates that count.
 
-Pure but for a look at files that variables name. Whatever is on this machine is reached past every proxy: a proxy
-is elsewhere, and what a prompt for a model of one's own contains, and its key, stay here.
+The module is pure, except that it checks files which variables name. Servers on this machine are reached without
+a proxy: a proxy is elsewhere, and a prompt for a local model, and its key, stay here.
 """
 
 from __future__ import annotations
@@ -30,17 +30,11 @@ _EVERYWHERE: Final = {"0.0.0.0": (socket.AF_INET, "192.0.2.1"), "::": (socket.AF
 
 @dataclass(frozen=True, slots=True)
 class NetworkFault:
-    """A variable of the environment that keeps requests from leaving.
+    """A variable of the environment that keeps requests from leaving."""
 
-    Attributes:
-        variable: Its name, as it is set.
-        problem: What is wrong with its value.
-        hint: What helps.
-    """
-
-    variable: str
-    problem: str
-    hint: str
+    variable: str  #: Its name, as it is set.
+    problem: str  #: What is wrong with its value.
+    hint: str  #: What helps.
 
     @property
     def message(self) -> str:
@@ -94,7 +88,7 @@ def proxy_variables(environment: Mapping[str, str], schemes: Collection[str]) ->
 
 
 def certificate_fault(environment: Mapping[str, str]) -> NetworkFault | None:
-    """What is wrong with the variables that name certificates, and the log of keys beside them."""
+    """The fault in the variables that name certificates, or in the one that names the log of keys."""
     file, folder, log = (environment.get(name, "") for name in ("SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE"))
     if file and not Path(file).is_file():
         return NetworkFault("SSL_CERT_FILE", f"names {file}, which is not a file", "correct it, or unset it")
@@ -108,7 +102,7 @@ def certificate_fault(environment: Mapping[str, str]) -> NetworkFault | None:
 def proxy_fault(
     environment: Mapping[str, str], schemes: Collection[str], proxies: Collection[str]
 ) -> NetworkFault | None:
-    """What is wrong with the variables that name proxies.
+    """The fault in the variables that name proxies.
 
     Args:
         environment: The environment.

@@ -131,7 +131,7 @@ class DescribesStages(Protocol):
     """
 
     def stage_call(self, node: Node, context: Context, graph: Graph) -> StageCall:
-        """What ``execute`` would call now, in the scope of the attempt; nothing is written or asked."""
+        """The call that ``execute`` would make now, in the scope of the attempt; nothing is written or asked."""
         ...
 
 
@@ -201,12 +201,12 @@ class RunStore(Protocol):
 
     @property
     def values(self) -> ValueStore:
-        """Where large context values go."""
+        """The store of large context values."""
         ...
 
     @property
     def artifact_count(self) -> int:
-        """How many artifacts the run has stored."""
+        """The number of artifacts that the run has stored."""
         ...
 
     @property
@@ -242,7 +242,7 @@ class RunStore(Protocol):
         ...
 
     def read_thread(self, thread: str, entry: str) -> str | None:
-        """What an entry of a thread said (spec 5.4); None when there is no such entry."""
+        """The conversation in an entry of a thread (spec 5.4); None when there is no such entry."""
         ...
 
     def save_thread(self, thread: str, entry: str, text: str, *, after: str) -> None:
@@ -319,7 +319,7 @@ class Randomness(Protocol):
 
 
 class CommandResult(Protocol):
-    """How a command ended."""
+    """The result of a command: exit code and output."""
 
     @property
     def exit_code(self) -> int:

@@ -1,6 +1,6 @@
 """The fixture ``cassette`` for tests of pipelines, and the option ``--cassette-mode`` (docs/cassettes.md).
 
-Installed with the package (``pytest11``). Nothing of ours is imported here: every pytest session loads it.
+Installed with the package (``pytest11``). It imports nothing of this package: every pytest session loads it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Work that goes on side by side until somebody says that the rest is not needed: branches, items of a list.
+"""Work that runs side by side until the caller decides that the rest is not needed: branches, items of a list.
 
 What is done, and when the rest is not needed, the caller says.
 """
@@ -19,7 +19,7 @@ class SideBySide(Generic[ResultT]):
     """Pieces of work by their number.
 
     Attributes:
-        results: What each came to that has ended.
+        results: The result of each one that has ended.
         reason: Why the others are not needed, or empty.
     """
 
@@ -49,10 +49,6 @@ class SideBySide(Generic[ResultT]):
         Args:
             waiting: The numbers, in the order in which they are begun.
             count: How many are done at the same time.
-
-        Raises:
-            asyncio.CancelledError: Whoever waits is cancelled, and with it all of the work.
-            BaseException: What made a piece of work fail.
         """
         self.reason = self._settled(self._ended)
         workers: set[asyncio.Task[None]] = set()
@@ -85,11 +81,7 @@ def _cancel_others(workers: set[asyncio.Task[None]]) -> None:
 
 
 async def _all_done(workers: set[asyncio.Task[None]]) -> None:
-    """Wait for all workers; when one fails, or the fan-out itself is cancelled, the others are stopped.
-
-    Raises:
-        BaseException: What made the first of them fail.
-    """
+    """Wait for all workers; when one fails, or the fan-out itself is cancelled, the others are stopped."""
     if not workers:
         return
     try:

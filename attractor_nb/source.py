@@ -28,26 +28,20 @@ OffsetMap = Callable[[], Sequence[int]]
 
 @dataclass(frozen=True)
 class SourceText:
-    """A named text that spans point into.
+    """A named text that spans point into."""
 
-    Attributes:
-        text: The whole text.
-        name: What to call it in messages: a file path, ``<cell>``, ``<string>``.
-        first_line: The number of its first line; 2 for a cell body below its magic line.
-        host: Where this text is embedded: the span of the literal in the outer text, else None.
-        host_offsets: Gives, for each offset of this text (and one past the end), the offset in the
-            outer text. Called only when somebody asks for a position.
-    """
-
-    text: str
-    name: str = "<string>"
-    first_line: int = 1
+    text: str  #: The whole text.
+    name: str = "<string>"  #: What to call it in messages: a file path, ``<cell>``, ``<string>``.
+    first_line: int = 1  #: The number of its first line; 2 for a cell body below its magic line.
+    #: Where this text is embedded: the span of the literal in the outer text, else None.
     host: Span | None = field(default=None, compare=False, repr=False)
+    #: Gives, for each offset of this text (and one past the end), the offset in the outer text. Called only when
+    #: somebody asks for a position.
     host_offsets: OffsetMap | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def host_table(self) -> Sequence[int]:
-        """What ``host_offsets`` gives, asked once: a text may have many findings."""
+        """The result of ``host_offsets``, computed once: a text may have many findings."""
         return array("q", self.host_offsets() if self.host_offsets else ())
 
     @cached_property

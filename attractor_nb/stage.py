@@ -9,24 +9,22 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
 import msgspec
 
-from attractor_nb.model.events import StageOutput
+from attractor_nb.model.events import Event, StageOutput
 from attractor_nb.redaction import StreamRedactor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
-    from typing import Any
 
     from attractor_nb.model.branch import BranchResult
     from attractor_nb.model.calls.answer_stream import AnswerStream
-    from attractor_nb.model.calls.attachment import Attachment
+    from attractor_nb.model.calls.messages import Attachment
     from attractor_nb.model.child import Children
-    from attractor_nb.model.events import Event
     from attractor_nb.model.graph import Node
     from attractor_nb.model.outcome import Usage
     from attractor_nb.protocols import Processes
@@ -96,11 +94,11 @@ class Branches(Protocol):
 
 
 class Conversation(Protocol):
-    """What a thread has said so far, for stages with ``full`` fidelity (spec 5.4).
+    """The conversation of a thread so far, for stages with ``full`` fidelity (spec 5.4).
 
-    It is kept in the run directory, one file for each thread. What an attempt saved counts once its stage is
-    committed: one that is run again, or was rewound, does not find its own words in it. Branches of a fan-out
-    go on from what was said before it, each for itself: none hears another, nor does whoever comes after.
+    It is kept in the run directory, one file for each thread. The text that an attempt saved counts once its stage
+    is committed: a stage that is run again, or was rewound, does not find its own words in it. Each branch of a
+    fan-out continues from the conversation before the fan-out. No other branch and no later stage sees its words.
     """
 
     @property
@@ -109,19 +107,14 @@ class Conversation(Protocol):
         ...
 
     def read(self) -> str:
-        """What the last committed stage of this thread saved, or this attempt since; empty at its beginning.
+        """The text that the last committed stage of this thread saved, or this attempt since; empty at its beginning.
 
         The text is the backend's own: messages as JSON, or the id of an agent's session.
         """
         ...
 
     def save(self, text: str) -> None:
-        """Keep the whole conversation, this attempt's part included; once more replaces it.
-
-        Raises:
-            StorageError: The run directory cannot be written.
-            TerminalError: The attempt is over.
-        """
+        """Keep the whole conversation, this attempt's part included; once more replaces it."""
         ...
 
 
@@ -134,53 +127,39 @@ class ToolServers(Protocol):
         ...
 
     def cache_inputs(self, server: str) -> Mapping[str, Any]:
-        """What decides the answers of its tools, as JSON values: command or address, hashes of what variables hold."""
+        """The settings that decide its tools' answers, as JSON: command or address, hashes of variables' values."""
         ...
 
     async def tools(self, server: str) -> Sequence[Mapping[str, Any]]:
-        """Its tools: ``name``, ``description`` and ``schema`` of each. Starts it where it does not run.
-
-        Raises:
-            StageError: It does not start, and what it said last.
-        """
+        """Its tools: ``name``, ``description`` and ``schema`` of each. Starts it where it does not run."""
         ...
 
     async def call(self, server: str, tool: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
-        """Call a tool: what came of it as text, and whether that is an error.
-
-        Raises:
-            StageError: The server was dead before the call.
-        """
+        """Call a tool: what came of it as text, and whether that is an error."""
         ...
 
 
 class InstructionSource(Protocol):
-    """Where a run is told something while it goes on."""
+    """The source of instructions to a run under way."""
 
     is_used: bool
-    """It was told something."""
+    """The run has received an instruction."""
 
     def carry(self, scope: StageScope) -> str:
-        """What an attempt under way has not had yet, as sections of a prompt; empty for nothing."""
+        """The instructions new to an attempt under way, as sections of a prompt; empty for none."""
         ...
 
 
 class Kept(NamedTuple):
-    """What was kept of what a stage has changed.
+    """The commit that keeps the changes of a stage."""
 
-    Attributes:
-        commit: The commit at which the run's worktree stands; empty where nothing is kept.
-        changes: What differs from the one before, as a diff; empty when nothing does.
-        warnings: What was left out, in sentences (ruling 49).
-    """
-
-    commit: str = ""
-    changes: str = ""
-    warnings: tuple[str, ...] = ()
+    commit: str = ""  #: The commit of the run's worktree; empty where nothing is kept.
+    changes: str = ""  #: The difference from the commit before, as a diff; empty when there is none.
+    warnings: tuple[str, ...] = ()  #: Omissions, in sentences (ruling 49).
 
 
 class Workplace(Protocol):
-    """Where commands, agents and tools of models work: one place for a run and its children (ruling 41).
+    """The working directory of commands, agents and models' tools: one for a run and its children (ruling 41).
 
     It is the run's option ``workdir``, else the directory in which the run was started, or, by ``isolation``,
     a workspace or a git worktree of the run's own.
@@ -188,11 +167,7 @@ class Workplace(Protocol):
 
     @property
     def directory(self) -> Path:
-        """The working directory, absolute.
-
-        Raises:
-            StorageError: It cannot be made.
-        """
+        """The working directory, absolute."""
         ...
 
     @property
@@ -201,16 +176,12 @@ class Workplace(Protocol):
         ...
 
     def keep(self, message: str) -> Kept:
-        """Commit what a stage has changed, and block meanwhile.
-
-        Raises:
-            StorageError: It cannot be kept.
-        """
+        """Commit what a stage has changed, and block meanwhile."""
         ...
 
     @property
     def processes(self) -> Processes:
-        """What starts the run's commands; one that names no ``cwd`` runs where those of tool stages do."""
+        """The starter of the run's commands; a command without ``cwd`` runs in the directory of tool stages."""
         ...
 
     @property
@@ -228,80 +199,60 @@ class Workplace(Protocol):
         ...
 
     def hook_seconds(self, node: Node) -> float:
-        """How long each of its hooks may take."""
+        """The time limit of each of its hooks, in seconds."""
         ...
 
 
 class StageScope(msgspec.Struct):
-    """What an attempt can know and do.
+    """The scope of an attempt: its identity, its files, and the services that it may use.
 
     Attributes:
-        visit: Ordinal of the visit, from 1.
-        attempt: Ordinal of the try within the visit, from 1.
-        logs_root: The run directory.
-        announce: Announce an event: ``announce(StageOutput(name=…, text=…))``.
-        fidelity: Resolved fidelity mode (spec 5.4).
-        thread: Thread key under ``full`` fidelity, else empty.
-        preamble: Context carried into the prompt under the other modes, possibly empty.
-        index: Ordinal of the stage in the run.
-        branch: Path of the branch that the stage is in, or empty.
-        branches: For a fan-out: its branches.
-        has_item: It is run for one item of a list (``for_each``), which the context has as ``item``.
-        children: Where it gets child runs; None where there are none.
-        instructions: What a supervisor has told this run and no prompt has carried yet, oldest first.
-        messages: The same of people: what they told the run, or this node.
-        inbox: Where more comes in meanwhile; None on a worker.
-        reach: How the attempt can receive that: ``request`` or ``turn``, set by a backend that asks for it
-            (``more_instructions``) while it works; empty where it cannot.
-        told: What it received so, as text behind its prompt.
-        complaint: What was wrong with the last answer of this visit, for the prompt; or empty.
-        conversation: Under ``full`` fidelity: what the thread has said so far; else None.
-        attachments: Images and documents that the model is shown beside the prompt.
-        workplace: Where agents and tools work; None outside a run of this machine, such as on a worker.
-        read_file: Given a node and a file's name, the text that the node's latest visit left under it; None
-            when there is none.
-        check_spending: To be called between two requests to models: raises ``BudgetReached`` when what the
-            run has spent, this attempt's announced calls included, has reached one of its bounds.
-        is_bounded: A bound on money or tokens holds for it.
-        paying: To be entered around a request, given the most that it can consume: waits until there is room
-            for that beside what other stages are spending; raises ``BudgetReached`` when there is none left.
-        lend: What a child run of this stage may spend; for the engine alone.
-        failed: To be told of an exception of the user's Python: its traceback becomes a file of the stage.
-        streams: What holds back the beginnings of secrets, by channel; for the engine alone.
-        answer: What holds back the reasoning in what is streamed of the response (ruling 46); likewise.
+        for_child: Gives the funds that a child run of this stage may spend; for the engine alone.
     """
 
     run_id: str
     node_id: str
-    visit: int
-    attempt: int
-    logs_root: Path
+    visit: int  #: Ordinal of the visit, from 1.
+    attempt: int  #: Ordinal of the try within the visit, from 1.
+    logs_root: Path  #: The run directory.
     files: StageFiles
-    announce: Callable[[Event], None]
-    fidelity: str = ""
-    thread: str = ""
-    preamble: str = ""
-    index: int = 0
-    branch: str = ""
-    branches: Branches | None = None
-    has_item: bool = False
-    children: Children | None = None
+    announce: Callable[[Event], None]  #: Announce an event: ``announce(StageOutput(name=…, text=…))``.
+    fidelity: str = ""  #: Resolved fidelity mode (spec 5.4).
+    thread: str = ""  #: Thread key under ``full`` fidelity, else empty.
+    preamble: str = ""  #: Context carried into the prompt under the other modes, possibly empty.
+    index: int = 0  #: Ordinal of the stage in the run.
+    branch: str = ""  #: Path of the branch that the stage is in, or empty.
+    branches: Branches | None = None  #: For a fan-out: its branches.
+    has_item: bool = False  #: It is run for one item of a list (``for_each``), which the context has as ``item``.
+    children: Children | None = None  #: Where it gets child runs; None where there are none.
+    #: What a supervisor has told this run and no prompt has carried yet, oldest first.
     instructions: tuple[str, ...] = ()
-    messages: tuple[str, ...] = ()
-    inbox: InstructionSource | None = None
+    messages: tuple[str, ...] = ()  #: The same of people: what they told the run, or this node.
+    inbox: InstructionSource | None = None  #: Where more comes in meanwhile; None on a worker.
+    #: How the attempt can receive that: ``request`` or ``turn``, set by a backend that asks for it
+    #: (``more_instructions``) while it works; empty where it cannot.
     reach: Literal["", "request", "turn"] = ""
-    told: str = ""
-    complaint: str = ""
-    attachments: tuple[Attachment, ...] = ()
-    conversation: Conversation | None = None
+    told: str = ""  #: What it received so, as text behind its prompt.
+    complaint: str = ""  #: What was wrong with the last answer of this visit, for the prompt; or empty.
+    attachments: tuple[Attachment, ...] = ()  #: Images and documents that the model is shown beside the prompt.
+    conversation: Conversation | None = None  #: Under ``full`` fidelity: what the thread has said so far; else None.
+    #: Where agents and tools work; None outside a run of this machine, such as on a worker.
     workplace: Workplace | None = None
+    #: Given a node and a file's name, the text that the node's latest visit left under it; None when there is none.
     read_file: Callable[[str, str], str | None] = lambda _node, _name: None
+    #: To be called between two requests to models: raises ``BudgetReached`` when what the run has spent, this attempt's
+    #: announced calls included, has reached one of its bounds.
     check_spending: Callable[[], None] = lambda: None
-    is_bounded: bool = False
+    is_bounded: bool = False  #: A bound on money or tokens holds for it.
+    #: To be entered around a request, given the most that it can consume: waits until there is room for that beside
+    #: what other stages are spending; raises ``BudgetReached`` when there is none left.
     paying: Callable[[Usage], AbstractAsyncContextManager[None]] = lambda _most: nullcontext()
     for_child: Callable[[], Any] = lambda: None
+    #: To be told of an exception of the user's Python: its traceback becomes a file of the stage.
     failed: Callable[[BaseException], object] = lambda _error: None
+    #: What holds back the beginnings of secrets, by channel; for the engine alone.
     streams: dict[str, StreamRedactor] | None = None
+    #: What holds back the reasoning in what is streamed of the response (ruling 46); likewise.
     answer: AnswerStream | None = None
 
     @property
@@ -316,11 +267,11 @@ class StageScope(msgspec.Struct):
 
     @property
     def place(self) -> dict[str, Any]:
-        """Which attempt this is, as the fields of its events: ``ModelCallEnded(**scope.place, …)``."""
+        """The identity of the attempt, as the fields of its events: ``ModelCallEnded(**scope.place, …)``."""
         return {"name": self.node_id, "index": self.index, "visit": self.visit, "attempt": self.attempt}
 
     def more_instructions(self) -> str:
-        """What the run was told since this attempt's prompt, as text for its model; each time only what is new.
+        """The instructions since this attempt's prompt, as text for its model; each call returns new ones only.
 
         To be called in the run's event loop, by a backend that has set ``reach``.
         """

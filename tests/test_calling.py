@@ -8,7 +8,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from attractor_nb.calling import call
+from attractor_nb.maybe_async import call
 from tests.waiting import wait_until
 
 MAX_IDLE_THREADS = 8

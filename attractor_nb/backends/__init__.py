@@ -1,4 +1,4 @@
-"""What stands behind a model stage: nothing, a function, a model, or an agent (spec 1.4, 4.5).
+"""Backends of model stages: none, a function, a model, or an agent (spec 1.4, 4.5).
 
 A backend knows a node, a prompt and the context; never a handler or a run.
 """
@@ -8,10 +8,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
+from attractor_nb.backends.function_backends import FunctionBackend as FunctionBackend
 from attractor_nb.backends.function_backends import SimulatedBackend
 from attractor_nb.errors import OptionError
 from attractor_nb.lazy_imports import deferred
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.texts import did_you_mean
 from attractor_nb.protocols import CodergenBackend
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from attractor_nb.backends.agents.agent_backend import CodexBackend as CodexBackend
     from attractor_nb.backends.agents.agent_backend import GeminiBackend as GeminiBackend
     from attractor_nb.backends.agents.command_line import CommandLineBackend as CommandLineBackend
-    from attractor_nb.backends.function_backends import FunctionBackend as FunctionBackend
     from attractor_nb.backends.llm.provider_backend import ProviderBackend as ProviderBackend
     from attractor_nb.backends.local_model import LocalModelBackend as LocalModelBackend
 else:
@@ -57,7 +57,7 @@ __all__ = [
 
 
 def _maker(name: str, method: str = "") -> Callable[[], CodergenBackend]:
-    """What makes a backend, and imports it then."""
+    """A factory that imports a backend when it makes it."""
 
     def make() -> CodergenBackend:
         kind: Any = getattr(sys.modules[__name__], name)

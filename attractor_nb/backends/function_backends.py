@@ -6,12 +6,17 @@ import asyncio
 import inspect
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.calling import call
-from attractor_nb.decisions.replays.cache_keys import PlaceOfCall, attribute_inputs, context_inputs, read_values
-from attractor_nb.decisions.replays.cache_rules import READS_ATTRIBUTE
+from attractor_nb.decisions.replays.cache_keys import (
+    READS_ATTRIBUTE,
+    RunPaths,
+    attribute_inputs,
+    context_inputs,
+    read_values,
+)
 from attractor_nb.errors import OptionError
+from attractor_nb.maybe_async import call
 from attractor_nb.model.outcome import Outcome
-from attractor_nb.model.vocabulary.comma_lists import comma_list
+from attractor_nb.model.vocabulary.value_forms import comma_list
 from attractor_nb.stage import stream_output
 
 if TYPE_CHECKING:
@@ -43,7 +48,7 @@ class FunctionBackend:
         self._takes_prompt_alone = _takes_prompt_alone(function)
 
     async def run(self, node: Node, prompt: str, context: Context) -> str | Outcome:
-        """What the function returns."""
+        """Return the result of the function."""
         if self._takes_prompt_alone:
             return await call(self._function, prompt)
         return await call(self._function, node, prompt, context)
@@ -64,7 +69,7 @@ class FunctionBackend:
             values = {key: context.get(key) for key in context}
             read = read_values(values, None if declared is None else comma_list(declared))
             inputs["attributes"] = attribute_inputs(node.attrs)
-            inputs["context"] = context_inputs(read, PlaceOfCall())
+            inputs["context"] = context_inputs(read, RunPaths())
         return inputs
 
     def cache_inputs(self, node: Node) -> Mapping[str, Any]:  # noqa: ARG002 - the interface of all backends

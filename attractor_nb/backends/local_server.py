@@ -101,7 +101,7 @@ class Doorkeeper:
             await _close(writer)
 
     def refusal(self, fields: list[tuple[bytes, bytes]]) -> HTTPStatus | None:
-        """Why a request is refused, by the names and values of its head; None for one that is handed on."""
+        """The status that refuses a request, by the names and values of its head. None for a request that passes."""
         names = [value for name, value in fields if name == b"host"]
         if names not in ([f"{host}:{self.port}".encode()] for host in (HOST, "localhost")):
             return HTTPStatus.FORBIDDEN

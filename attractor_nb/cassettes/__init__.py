@@ -1,6 +1,6 @@
 """Recording the calls of a run and replaying them: models, commands, people (docs/cassettes.md).
 
-Each wrapper stands before one seam and knows the tape; none knows a run or another wrapper.
+Each wrapper is in front of one seam and knows the tape; none knows a run or another wrapper.
 """
 
 from typing import TYPE_CHECKING
@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from attractor_nb.lazy_imports import deferred
 
 if TYPE_CHECKING:
-    from attractor_nb.cassettes.people import PresetInterviewer as PresetInterviewer
-    from attractor_nb.cassettes.people import RecordedPeople as RecordedPeople
     from attractor_nb.cassettes.recorded_backends import AbsentBackend as AbsentBackend
     from attractor_nb.cassettes.recorded_backends import DescribedCalls as DescribedCalls
     from attractor_nb.cassettes.recorded_backends import OnDemandBackend as OnDemandBackend
@@ -21,6 +19,8 @@ if TYPE_CHECKING:
     from attractor_nb.cassettes.tape import RECORD as RECORD
     from attractor_nb.cassettes.tape import REPLAY as REPLAY
     from attractor_nb.cassettes.tape import CassetteReport as CassetteReport
+    from attractor_nb.cassettes.tape import PresetInterviewer as PresetInterviewer
+    from attractor_nb.cassettes.tape import RecordedPeople as RecordedPeople
     from attractor_nb.cassettes.tape import Tape as Tape
 else:
     __getattr__ = deferred(
@@ -32,8 +32,8 @@ else:
             "RecordedBackend": "cassettes.recorded_backends",
             "NoProcesses": "cassettes.recorded_commands",
             "RecordedProcesses": "cassettes.recorded_commands",
-            "PresetInterviewer": "cassettes.people",
-            "RecordedPeople": "cassettes.people",
+            "PresetInterviewer": "cassettes.tape",
+            "RecordedPeople": "cassettes.tape",
             "AUTO": "cassettes.tape",
             "MODES": "cassettes.tape",
             "RECORD": "cassettes.tape",

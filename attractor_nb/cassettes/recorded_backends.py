@@ -5,38 +5,41 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.calling import call
-from attractor_nb.cassettes.recorded_forms import Marks, is_recorded, place_of, plain_error, raise_recorded, timed_out
-from attractor_nb.cassettes.stage_files import FREE, TooMuch, look, restore, written_since
-from attractor_nb.cassettes.tape import inside, is_inside
-from attractor_nb.context import AttemptContext
-from attractor_nb.decisions.outcome_checks import COST_KEY
+from attractor_nb.cassettes.recorded_commands import FREE, TooMuch, look, restore, written_since
+from attractor_nb.cassettes.tape import (
+    Placeholders,
+    Tape,
+    inside,
+    is_inside,
+    is_recorded,
+    place_of,
+    plain_error,
+    raise_recorded,
+    timed_out,
+)
+from attractor_nb.context import AttemptContext, Context
+from attractor_nb.decisions.commits import COST_KEY
 from attractor_nb.decisions.replays.cache_keys import (
-    PlaceOfCall,
+    RunPaths,
     attribute_inputs,
     context_inputs,
     model_call,
     read_values,
 )
 from attractor_nb.errors import TerminalError
-from attractor_nb.model.calls.recorded_call import LEFT_OUT
-from attractor_nb.model.calls.response import Response
+from attractor_nb.maybe_async import call
+from attractor_nb.model.calls.call_content import LEFT_OUT, CallInputs, Response
 from attractor_nb.model.events import ModelCallEnded, RunWarning
 from attractor_nb.model.inputs import forged_keys
 from attractor_nb.model.outcome import Outcome, Usage
-from attractor_nb.protocols import BackendLifetime, DescribesCalls, answers_only, takes_attachments
+from attractor_nb.protocols import BackendLifetime, CodergenBackend, DescribesCalls, answers_only, takes_attachments
 from attractor_nb.redaction import redacted, redacted_value
-from attractor_nb.stage import current_stage
+from attractor_nb.stage import Conversation, StageScope, current_stage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor_nb.cassettes.tape import Tape
-    from attractor_nb.context import Context
-    from attractor_nb.model.calls.call_content import CallInputs
     from attractor_nb.model.graph import Node
-    from attractor_nb.protocols import CodergenBackend
-    from attractor_nb.stage import Conversation, StageScope
 
 REPLAYED: Final = "replayed"
 """Why an answer of a replay ended (``ModelCallEnded.finish``)."""
@@ -61,11 +64,7 @@ class AbsentBackend:
         return answers_only(self.inner, node)
 
     async def run(self, node: Node, prompt: str, context: Context) -> str | Outcome:  # noqa: ARG002 - the interface of all backends
-        """Refuse.
-
-        Raises:
-            TerminalError: Always.
-        """
+        """Refuse."""
         raise TerminalError(f"a replay calls no model, but {node.id} needs one")
 
 
@@ -96,7 +95,7 @@ class OnDemandBackend:
             await self.inner.close()
 
     async def run(self, node: Node, prompt: str, context: Context) -> str | Outcome:
-        """What the backend answers."""
+        """The answer of the backend, which is opened at the first call."""
         async with self._opening:
             if not self._is_open:
                 self._is_open = True
@@ -106,7 +105,7 @@ class OnDemandBackend:
 
 
 class DescribedCalls:
-    """What goes into the calls of a backend beside the prompt, also of one that does not say it.
+    """The inputs of a backend's calls beside the prompt, also for a backend that does not describe them.
 
     Args:
         backend: The backend; None when nobody knows it: then only the prompt tells calls apart.
@@ -117,7 +116,7 @@ class DescribedCalls:
 
     @classmethod
     def of(cls, backend: CodergenBackend) -> DescribedCalls:
-        """Those of a backend, or of the one that it stands for."""
+        """The described calls of a backend, or of the one that it represents."""
         return cls(backend.inner if isinstance(backend, AbsentBackend | OnDemandBackend) else backend)
 
     @property
@@ -137,7 +136,7 @@ class DescribedCalls:
         return {
             "backend": type(self._backend).__name__,
             "attributes": attributes,
-            "context": context_inputs(values, PlaceOfCall()),
+            "context": context_inputs(values, RunPaths()),
         }
 
 
@@ -167,12 +166,7 @@ class RecordedBackend:
         return answers_only(self._backend, node)
 
     async def run(self, node: Node, prompt: str, context: Context) -> str | Outcome:
-        """The recorded answer, or the backend's.
-
-        Raises:
-            CassetteMiss: In a replay nothing was recorded for this call.
-            StageError: As recorded.
-        """
+        """The recorded answer, or the backend's."""
         scope = current_stage()
         if is_inside():
             return await call(self._backend.run, node, prompt, context)
@@ -194,7 +188,7 @@ class RecordedBackend:
 
     async def _recorded(self, node: Node, prompt: str, context: Context, inputs: CallInputs) -> str | Outcome:
         scope = current_stage()
-        place, marks = self._tape.place_of(scope), Marks.of(scope)
+        place, marks = self._tape.place_of(scope), Placeholders.of(scope)
         observed = _Observed(scope, context)
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -220,7 +214,7 @@ class RecordedBackend:
 
 
 class _Observed:
-    """What a call does beside answering: files, context values, the conversation."""
+    """The side effects of a call: files, context values, the conversation."""
 
     def __init__(self, scope: StageScope, context: Context) -> None:
         self._scope = scope
@@ -260,7 +254,7 @@ class _Observed:
 
 
 def _set_so_far(context: Context) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """What an attempt has set and logged; of a context of no attempt all values."""
+    """The values that an attempt has set, and its log entries; all values for a context outside an attempt."""
     if isinstance(context, AttemptContext):
         return context.own_changes, context.own_logs
     return {key: context.get(key) for key in context}, ()
@@ -289,7 +283,7 @@ class _RecordedConversation:
 
 
 def plain_result(result: str | Outcome) -> dict[str, Any]:
-    """What a backend returned, as JSON values."""
+    """The result of a backend, as JSON values."""
     if isinstance(result, Outcome):
         return {"outcome": result.to_plain()}
     plain: dict[str, Any] = {"text": str(result)}
@@ -304,8 +298,8 @@ def plain_result(result: str | Outcome) -> dict[str, Any]:
 
 
 def _replayed(answer: Mapping[str, Any], inputs: CallInputs, scope: StageScope, context: Context) -> str | Outcome:
-    """What the backend returned, and did, when it was recorded; nothing of it is spent again."""
-    answer = Marks.of(scope).unmarked(answer)
+    """The recorded result of the backend, with its side effects; nothing of it is spent again."""
+    answer = Placeholders.of(scope).unmarked(answer)
     _check_keys(answer, scope)
     _announce(answer, inputs, scope)
     restore(scope.files, answer.get("files", {}))
@@ -332,11 +326,7 @@ def _replayed(answer: Mapping[str, Any], inputs: CallInputs, scope: StageScope, 
 
 
 def _check_keys(answer: Mapping[str, Any], scope: StageScope) -> None:
-    """Refuse an answer that sets what the engine says, such as the exit code of a command (ruling 44).
-
-    Raises:
-        TerminalError: It does.
-    """
+    """Refuse an answer that sets what the engine says, such as the exit code of a command (ruling 44)."""
     outcome: Mapping[str, Any] = answer.get("outcome") or {}
     keys = (*(answer.get("context") or ()), *(outcome.get("context_updates") or ()))
     if forged := forged_keys(keys, scope.node_id):

@@ -3,30 +3,41 @@
 from __future__ import annotations
 
 import base64
+import json
+import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from msgspec.structs import replace
 
-from attractor_nb.cassettes.recorded_forms import Marks, is_recorded, place_of, plain_error, raise_recorded
-from attractor_nb.cassettes.stage_files import TooMuch, look, restore, written_since
-from attractor_nb.cassettes.tape import inside, is_inside
+from attractor_nb.cassettes.tape import (
+    Placeholders,
+    Tape,
+    inside,
+    is_inside,
+    is_recorded,
+    place_of,
+    plain_error,
+    raise_recorded,
+)
+from attractor_nb.decisions.commits import COST_KEY
 from attractor_nb.decisions.replays.cache_keys import command_call, read_values
-from attractor_nb.errors import TerminalError
-from attractor_nb.model.calls.recorded_call import LEFT_OUT
+from attractor_nb.errors import StorageError, TerminalError
+from attractor_nb.model.calls.call_content import LEFT_OUT, CallInputs
 from attractor_nb.model.events import RunWarning
-from attractor_nb.redaction import redacted_value
-from attractor_nb.stage import current_stage
+from attractor_nb.redaction import redacted, redacted_value
+from attractor_nb.stage import StageFiles, StageScope, current_stage
+from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file
 from attractor_nb.storage.files.strict_json import JsonProblem, read_json
+from attractor_nb.storage.run_directory import STATUS_NAME, VISITS_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from attractor_nb.cassettes.tape import Tape
-    from attractor_nb.model.calls.call_content import CallInputs
     from attractor_nb.protocols import CommandResult, Processes
-    from attractor_nb.stage import StageScope
+
 
 _OUTPUTS: Final = ("stdout", "stderr")
 _OUTPUT_FILES: Final = tuple(f"{channel}.txt" for channel in _OUTPUTS)
@@ -36,7 +47,7 @@ _OWN_PREFIX: Final = "ATTRACTOR_"
 
 @dataclass(frozen=True, slots=True)
 class RecordedResult:
-    """How a recorded command ended (``protocols.CommandResult``)."""
+    """The result of a recorded command (``protocols.CommandResult``)."""
 
     exit_code: int
     stdout: str
@@ -50,11 +61,7 @@ class NoProcesses:
     starts_nothing: ClassVar[bool] = True
 
     async def run(self, command: str | Sequence[str], **options: Any) -> CommandResult:
-        """Refuse.
-
-        Raises:
-            TerminalError: Always.
-        """
+        """Refuse."""
         del options
         name = command if isinstance(command, str) else command[0]
         raise TerminalError(f"a replay runs no commands, but this stage needs: {name}")
@@ -79,12 +86,7 @@ class RecordedProcesses:
         on_output: Any = None,
         **options: Any,
     ) -> CommandResult:
-        """How the command ended when it was recorded, or ends now; see ``protocols.Processes``.
-
-        Raises:
-            CassetteMiss: In a replay nothing was recorded for this call.
-            StageError: As recorded.
-        """
+        """The result of the command, recorded or new; see ``protocols.Processes``."""
 
         async def started() -> CommandResult:
             return await self._processes.run(
@@ -105,7 +107,7 @@ class RecordedProcesses:
         answer = self._tape.find(place, inputs)
         if answer is not None:
             return _replayed(answer, scope, output_directory, on_output)
-        marks, before = Marks.of(scope), look(scope.files)
+        marks, before = Placeholders.of(scope), look(scope.files)
         try:
             with inside():
                 result = await started()
@@ -164,7 +166,7 @@ def _named(cwd: Path) -> str:
 
 
 def _plain(result: CommandResult, scope: StageScope, before: Mapping[str, Any]) -> dict[str, Any]:
-    """How a command ended, as JSON values without secrets; an empty output is left out."""
+    """The result of a command, as JSON values without secrets; an empty output is left out."""
     try:
         files = written_since(scope.files, dict(before), known=_OUTPUT_FILES)
     except TooMuch as reason:
@@ -181,8 +183,8 @@ def _plain(result: CommandResult, scope: StageScope, before: Mapping[str, Any]) 
 def _replayed(
     answer: Mapping[str, Any], scope: StageScope, output_directory: Path | None, on_output: Any
 ) -> CommandResult:
-    """How the command ended when it was recorded, its output streamed and stored, its files there again."""
-    answer = Marks.of(scope).unmarked(answer)
+    """The recorded result of the command, with its output streamed and stored and its files restored."""
+    answer = Placeholders.of(scope).unmarked(answer)
     raise_recorded(answer)
     if type(answer.get("exit_code")) is not int:
         raise TerminalError(f"the recorded command of {scope.node_id} has no exit code", hint="record it again")
@@ -200,3 +202,125 @@ def _replayed(
             on_output(channel, text)
     restore(scope.files, answer.get("files", {}))
     return result
+
+
+# The files that a call leaves in its stage's directory: found, recorded, and put there again.
+
+MAX_FILES: Final = 50
+MAX_FILE_BYTES: Final = 1024 * 1024
+FREE: Final[Mapping[str, float]] = {"cost_usd": 0.0}
+"""The usage of what was replayed: it is known to cost nothing."""
+
+Found = dict[str, Any]
+"""What tells whether a file was written again: its content in memory, size and times on the disk."""
+
+
+class TooMuch(Exception):
+    """The reason the files of a call cannot be recorded, in words that complete "it …"."""
+
+
+def look(files: StageFiles) -> Found:
+    """The files of a stage as they are now."""
+    texts = _texts_in_memory(files)
+    if texts is not None:
+        return dict(texts)
+    found: Found = {}
+    for path in _paths(files.directory):
+        facts = path.lstat()
+        found[_name(files, path)] = (facts.st_mtime_ns, facts.st_size, facts.st_ino)
+    return found
+
+
+def written_since(files: StageFiles, before: Found, *, known: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The files written since a look, as JSON values: ``text`` or ``base64`` by name.
+
+    Args:
+        files: The stage's.
+        before: The look.
+        known: Names of files that are recorded otherwise.
+    """
+    now = look(files)
+    contents: dict[str, bytes] = {}
+    for name, facts in now.items():
+        if name in known or before.get(name) == facts:
+            continue
+        data = _content(files, name, facts)
+        if data is None or before.get(name) == data.decode("utf-8", "replace"):
+            continue
+        contents[name] = data
+    if len(contents) > MAX_FILES:
+        raise TooMuch(f"wrote {len(contents)} files, more than the {MAX_FILES} that a cassette accepts")
+    return {name: _plain_file(data) for name, data in sorted(contents.items())}
+
+
+def restore(files: StageFiles, recorded: Mapping[str, Any]) -> None:
+    """Put recorded files into the directory of a stage; what they say of costs was paid before."""
+    for name, plain in recorded.items():
+        data = _data(name, plain)
+        files.write_bytes(name, _at_no_cost(data) if name == STATUS_NAME else data)
+
+
+def _texts_in_memory(files: StageFiles) -> Mapping[str, str] | None:
+    """The files of a run that keeps nothing, while nobody asked for its directory; else None."""
+    if getattr(files, "is_on_disk", True):
+        return None
+    return cast("Mapping[str, str]", getattr(files, "texts", {}))
+
+
+def _content(files: StageFiles, name: str, facts: Any) -> bytes | None:
+    if isinstance(facts, str):
+        return facts.encode("utf-8", "backslashreplace")
+    try:
+        return read_plain_file(files.directory / name, max_bytes=MAX_FILE_BYTES)
+    except StorageError as error:
+        raise TooMuch(f"wrote a file that a cassette cannot store ({error.message})") from None
+
+
+def _paths(root: Path) -> Iterator[Path]:
+    """The plain files of a stage; those of earlier visits and of our own making left out."""
+    for folder, folders, names in os.walk(root):
+        here = Path(folder)
+        if here == root and VISITS_NAME in folders:
+            folders.remove(VISITS_NAME)
+        for name in names:
+            path = here / name
+            if not name.startswith(TEMPORARY_PREFIX) and stat.S_ISREG(path.lstat().st_mode):
+                yield path
+
+
+def _name(files: StageFiles, path: Path) -> str:
+    return path.relative_to(files.directory).as_posix()
+
+
+def _plain_file(data: bytes) -> dict[str, str]:
+    clean = redacted(data.decode("latin-1")).encode("latin-1")
+    try:
+        text = clean.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(clean).decode()}
+    return {"base64": base64.b64encode(clean).decode()} if "\0" in text else {"text": text}
+
+
+def _data(name: str, plain: Any) -> bytes:
+    try:
+        if "text" in plain:
+            return plain["text"].encode("utf-8", "surrogatepass")
+        return base64.b64decode(plain["base64"], validate=True)
+    except (KeyError, TypeError, AttributeError, ValueError):  # ValueError: no base64
+        raise TerminalError(
+            f"the recording of the file {name!r} is damaged", hint="record again, or repair the cassette"
+        ) from None
+
+
+def _at_no_cost(data: bytes) -> bytes:
+    """A status.json that says that it cost nothing, if it said anything of that."""
+    try:
+        plain = read_json(data)
+    except JsonProblem:
+        return data
+    if not isinstance(plain, dict):
+        return data
+    entries = cast("dict[str, Any]", plain)
+    updates = entries.get("context_updates")
+    has_price = "usage" in entries or (isinstance(updates, dict) and COST_KEY in updates)
+    return json.dumps({**entries, "usage": dict(FREE)}, indent=2).encode() if has_price else data

@@ -31,6 +31,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from attractor_nb.cli.entry import run_command_line  # noqa: PLC0415 - typer is for the command only
         return run_command_line(arguments)
     except KeyboardInterrupt:
-        from attractor_nb.cli.exit_codes import ExitCode  # noqa: PLC0415 - likewise
+        from attractor_nb.cli.reporting import ExitCode  # noqa: PLC0415 - likewise
 
         return ExitCode.INTERRUPTED

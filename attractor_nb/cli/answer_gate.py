@@ -11,19 +11,18 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from attractor_nb.account import signed_here
-from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.option_choices import ANSWERED_BY
-from attractor_nb.cli.reporting import print_json
+from attractor_nb.cli.option_choices import ANSWERED_BY, GivenAnswer
+from attractor_nb.cli.reporting import ExitCode, print_json
 from attractor_nb.cli.run_summary import resume_command, shown_path
-from attractor_nb.decisions.answers.gate_choices import check_answer
-from attractor_nb.decisions.open_questions import interviews_under_way, open_questions
-from attractor_nb.engine.handed_in import already_answered, check_texts, given_answer, node_of, question_of
-from attractor_nb.engine.system_clock import SystemClock
+from attractor_nb.decisions.gate_choices import check_answer
+from attractor_nb.decisions.log_history import interviews_under_way, open_questions
+from attractor_nb.engine.gates import already_answered, check_texts, given_answer, node_of, question_of
+from attractor_nb.engine.time_limits import SystemClock
 from attractor_nb.errors import AnswerRefused, NoSuchGate, RunLocked
-from attractor_nb.model.events import InterviewCompleted, InterviewStarted
+from attractor_nb.model.events import Event, InterviewCompleted, InterviewStarted
 from attractor_nb.model.redacted import redact_event
-from attractor_nb.model.vocabulary.labels import label_text
-from attractor_nb.runtime.answers_from_elsewhere import answer_elsewhere
+from attractor_nb.model.vocabulary.value_forms import label_text
+from attractor_nb.runtime.answers_from_elsewhere import deliver_answer
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.map_directory import is_map, map_is_no_run
 from attractor_nb.storage.run_store import DirectoryRunStore
@@ -34,17 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from attractor_nb.cli.option_choices import GivenAnswer
-    from attractor_nb.model.events import Event
-
 
 def answer_directory(logs_root: Path, given: GivenAnswer, *, is_json: bool) -> ExitCode:
-    """Have an answer recorded, and print how the run goes on with it.
-
-    Raises:
-        RunNotFound, RunLocked, CheckpointCorrupt: There is no run, or none that can be answered here.
-        NoSuchGate, AlreadyAnswered, AnswerRefused: As of ``Run.answer``.
-    """
+    """Record an answer, and print how the run continues with it."""
     check_directory(logs_root)
     if is_map(logs_root):
         raise map_is_no_run(logs_root)
@@ -74,15 +65,10 @@ def answer_directory(logs_root: Path, given: GivenAnswer, *, is_json: bool) -> E
 
 
 def _hand_over(logs_root: Path, given: GivenAnswer, owner: Mapping[str, Any]) -> InterviewCompleted:
-    """Hand an answer to the process that works at the run; what its log then has of it.
-
-    Raises:
-        NoSuchGate, AlreadyAnswered, AnswerRefused: The answer does not count.
-        RunLocked, StorageError: That process takes none from here, or it is unknown what became of it.
-    """
+    """Hand an answer to the process that works at the run; what its log then has of it."""
     place = current_directory(logs_root)
     asked = find_question(read_log(place).events, given.gate)
-    return answer_elsewhere(
+    return deliver_answer(
         place,
         asked.question_id,
         given.choice,
@@ -94,12 +80,7 @@ def _hand_over(logs_root: Path, given: GivenAnswer, owner: Mapping[str, Any]) ->
 
 
 def record_answer(logs_root: Path, given: GivenAnswer) -> InterviewCompleted:
-    """Make an answer durable; the run stands still before and after.
-
-    Raises:
-        RunNotFound, RunLocked, CheckpointCorrupt, StorageError: Nothing can be recorded there.
-        NoSuchGate, AlreadyAnswered, AnswerRefused: The answer does not count.
-    """
+    """Make an answer durable; the run stands still before and after."""
     clock = SystemClock()
     store = _own(logs_root, clock)
     try:
@@ -121,12 +102,7 @@ def _own(logs_root: Path, clock: SystemClock) -> DirectoryRunStore:
 
 
 def find_question(events: Sequence[Event], gate: str) -> InterviewStarted:
-    """The question of a gate that waits, by the gate's node or the question's id.
-
-    Raises:
-        NoSuchGate: None waits, or several.
-        AlreadyAnswered: It has its answer.
-    """
+    """The question of a gate that waits, by the gate's node or the question's id."""
     waiting = open_questions(events)
     found = [asked for asked in waiting.values() if gate in {asked.question_id, asked.stage}]
     if len(found) == 1:
@@ -143,12 +119,7 @@ def find_question(events: Sequence[Event], gate: str) -> InterviewStarted:
 
 
 def _answer_to(asked: InterviewStarted, given: GivenAnswer, now: float) -> InterviewCompleted:
-    """The record of an answer.
-
-    Raises:
-        AnswerRefused: It is not valid, or it comes too late, or the gate has a form: whoever judges what is
-            filled in is there only when the run is.
-    """
+    """The record of an answer."""
     if asked.form:
         raise AnswerRefused(
             f"gate {asked.stage} has a form, which can only be validated while the run is active",

@@ -15,8 +15,8 @@ import typer.core
 import typer.main
 
 from attractor_nb.cli.commands import directory_commands, graph_commands, map_commands, run_commands, server_commands
-from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.cli.reporting import ExitCode
+from attractor_nb.model.texts import did_you_mean
 
 HELP = """Author and run AI pipelines as directed graphs in Graphviz DOT.
 
@@ -94,7 +94,7 @@ class _QuickValue:
 
 
 def _no_choice(value: str, choices: type[Enum]) -> str:
-    """What is wrong with a value that is none of an option's choices."""
+    """The error for a value that is none of an option's choices."""
     words = [str(each.value) for each in choices]
     return f'"{value}" is not one of {", ".join(words)}{did_you_mean(value, words)}'
 

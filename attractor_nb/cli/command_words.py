@@ -89,7 +89,7 @@ def message_in_options(message: str) -> str:
 
 
 def reason_in_options(reason: str) -> str:
-    """Why a stage failed: the remedies at its end, in brackets, as ``in_options``; what went wrong stays.
+    """The reason of a failure, with the remedies in brackets at its end as ``in_options``.
 
     >>> reason_in_options('max_steps=3 reached; x calls "y", which is not registered (Pipeline(…, functions={"y": y}))')
     'max_steps=3 reached; x calls "y", which is not registered (in Python: Pipeline(…, functions={"y": y}))'

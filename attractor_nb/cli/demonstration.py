@@ -7,12 +7,10 @@ import sys
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from attractor_nb.backends.model_file import INSTALL_MODEL, MODEL_SIZE, check_server, find_model, install_model
-from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.option_choices import BackendName, GateMode
-from attractor_nb.cli.reporting import print_json
+from attractor_nb.backends.local_model import INSTALL_MODEL, MODEL_SIZE, check_server, find_model, install_model
+from attractor_nb.cli.option_choices import BackendName, GateMode, Settings
+from attractor_nb.cli.reporting import ExitCode, print_json
 from attractor_nb.cli.run_execution import run_pipeline
-from attractor_nb.cli.run_settings import Settings
 from attractor_nb.errors import OptionError
 from attractor_nb.interviewers import ConsoleInterviewer
 from attractor_nb.pipeline.pipeline import Pipeline
@@ -32,11 +30,7 @@ def demo_source() -> SourceText:
 
 
 def show_demo(*, is_simulated: bool, is_auto_approved: bool, runs_dir: Path | None, is_json: bool = False) -> ExitCode:
-    """Run the demonstration; its gate is asked at a terminal and approved, with a notice, elsewhere.
-
-    Raises:
-        OptionError: The model or its engine is not installed; the hint says what to do.
-    """
+    """Run the demonstration; its gate is asked at a terminal and approved, with a notice, elsewhere."""
     if not is_simulated:
         _check_model()
     pipeline = Pipeline(demo_source())
@@ -66,11 +60,7 @@ def _check_model() -> None:
 
 
 def install_local_model(*, is_json: bool = False) -> ExitCode:
-    """Install the model file, saying its size first; the engine must be installed before anything is downloaded.
-
-    Raises:
-        OptionError: The engine is not installed, or the model cannot be.
-    """
+    """Install the model file, saying its size first; the engine must be installed before anything is downloaded."""
     try:
         check_server()
     except OptionError as error:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.reporting import print_json
+from attractor_nb.cli.reporting import ExitCode, print_json
 from attractor_nb.cli.run_summary import resume_command, shown_path
 from attractor_nb.cli.source_inputs import read_pipeline
 from attractor_nb.studio.estimate.preflight import examine_machine
-from attractor_nb.studio.history.diagnosis import MARKS, VERDICTS, diagnose_run, diagnosis_text
+from attractor_nb.studio.history.diagnosis import MARKS, VERDICTS, RunDiagnosis, diagnose_run, diagnosis_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from attractor_nb.cli.run_settings import Settings
-    from attractor_nb.studio.history.diagnosis import RunDiagnosis
+    from attractor_nb.cli.option_choices import Settings
 
 _CODES: Final = {"healthy": ExitCode.SUCCESS, "damaged": ExitCode.FAILED, "lost": ExitCode.INVALID_INPUT}
 _AFTER_LOSS: Final = "stages without records run again; you are asked first if the next stage is a command"
@@ -51,7 +49,7 @@ def show_preflight(file: Path | None, settings: Settings, *, is_online: bool, is
 
 
 def _advice(found: RunDiagnosis) -> list[str]:
-    """What can be done, as commands."""
+    """The possible next steps, as commands."""
     if found.is_resumable:
         return [f"go on: {resume_command(found.logs_root)}"]
     if found.verdict == "healthy" or found.owner:

@@ -7,13 +7,12 @@ import io
 import os
 import sys
 import traceback
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
 import typer
 
 from attractor_nb.cli.command_tree import app
-from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.reporting import OutputStream, ShownStream, exit_code_of, report
+from attractor_nb.cli.reporting import ExitCode, OutputStream, ShownStream, exit_code_of, report
 from attractor_nb.errors import AttractorError, OptionError, StorageError
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.current_directory import here
@@ -21,7 +20,6 @@ from attractor_nb.runtime.prepare.known_secrets import learn_environment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import TextIO
 
 # Typer carries click inside and gives this class no public name; BadParameter is a usage error is one.
 USAGE_PROBLEM: Final[type[Exception]] = typer.BadParameter.__mro__[2]

@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.cli.command_words import report_in_options
-from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.option_choices import GraphFormat
-from attractor_nb.cli.reporting import diagnostic_plain, error_plain, print_json, print_source, report
+from attractor_nb.cli.reporting import ExitCode, diagnostic_plain, error_plain, print_json, print_source, report
 from attractor_nb.cli.run_summary import shown_path
 from attractor_nb.cli.source_inputs import STDIN, check_output, read_pipeline, read_text
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.languages.dot import read_dot, write_dot
-from attractor_nb.model.diagnostic import Severity
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.diagnostic import Diagnostic, Severity
 from attractor_nb.model.states import NodeStatus
+from attractor_nb.model.texts import did_you_mean
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.storage.cache_store import CacheStore
 from attractor_nb.storage.files.user_files import write_file
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from attractor_nb.decisions.planning.model_choices import ValueChoice
-    from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.pipeline.pipeline import Pipeline
 
 
@@ -45,11 +43,7 @@ def show_parsed(file: str, *, is_json: bool, is_strict: bool) -> ExitCode:
 
 
 def matched(files: Sequence[str]) -> list[str]:
-    """The files that are meant: a pattern that no shell has expanded stands for what matches it.
-
-    Raises:
-        OptionError: Nothing matches it.
-    """
+    """The files that are meant: a pattern that no shell has expanded stands for what matches it."""
     found: list[str] = []
     for file in files:
         if not glob.has_magic(file) or Path(file).exists():
@@ -62,11 +56,7 @@ def matched(files: Sequence[str]) -> list[str]:
 
 
 def worst_of(files: Sequence[str], check: Callable[[str], ExitCode]) -> ExitCode:
-    """Check files one after the other; one that cannot be read does not hide the others.
-
-    Raises:
-        AttractorError: The only file cannot be read.
-    """
+    """Check files one after the other; one that cannot be read does not hide the others."""
     if len(files) == 1:
         return check(files[0])
     codes: list[ExitCode] = []
@@ -92,11 +82,7 @@ def show_findings(file: str, *, is_strict: bool) -> ExitCode:
 
 
 def show_findings_as_json(files: Sequence[str], *, is_strict: bool) -> ExitCode:
-    """Print the same as JSON: an object, or a list of them for several files, each of which may be an error.
-
-    Raises:
-        AttractorError: The only file cannot be read.
-    """
+    """Print the same as JSON: an object, or a list of them for several files, each of which may be an error."""
     if len(files) == 1:
         plain = _findings_plain(files[0], is_strict=is_strict)
         print_json(plain)
@@ -162,9 +148,6 @@ def show_graph(file: str, given: GraphFormat | None, output: Path | None) -> Exi
         file: The pipeline.
         given: The format; None for that of the suffix of ``output``.
         output: The file; None for stdout.
-
-    Raises:
-        OptionError: The suffix names no format, or another one; a picture has no file, or its extra is not installed.
     """
     check_output(output, file)
     graph_format = _chosen_format(given, output)
@@ -198,11 +181,7 @@ _SUFFIXES: Final = {
 
 
 def _chosen_format(given: GraphFormat | None, output: Path | None) -> GraphFormat:
-    """The format that the option or the suffix of the file names; text where neither does.
-
-    Raises:
-        OptionError: The suffix names no format, or another one than the option.
-    """
+    """The format that the option or the suffix of the file names; text where neither does."""
     suffix = "" if output is None else output.suffix.lower()
     named = _SUFFIXES.get(suffix)
     if given is None and suffix and named is None:

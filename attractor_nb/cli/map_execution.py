@@ -10,6 +10,7 @@ import re
 import shlex
 import sys
 import threading
+import time
 from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
@@ -19,21 +20,20 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 from attractor_nb.cli.command_words import reason_in_options
-from attractor_nb.cli.console_questions import recorded_by, settled_trust
-from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.option_choices import GateMode
+from attractor_nb.cli.option_choices import GateMode, Settings
 from attractor_nb.cli.params_files import read_params_file
-from attractor_nb.cli.reporting import print_json, report
-from attractor_nb.cli.run_execution import SimulatedProcesses, wait_for
+from attractor_nb.cli.reporting import ExitCode, print_json, report
+from attractor_nb.cli.run_execution import SimulatedProcesses, recorded_by, settled_trust, wait_for
 from attractor_nb.cli.run_summary import shown_path
 from attractor_nb.cli.source_inputs import check_output, read_pipeline
 from attractor_nb.cli.terminal import Line, Terminal, fitted
 from attractor_nb.cli.tones import Tone
 from attractor_nb.errors import OptionError, RunError, StorageError
-from attractor_nb.maps.map_result import unset_words
-from attractor_nb.maps.map_view import map_headline, rows_table
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.maps.map_launch import MapResult, MapRun, unset_words
+from attractor_nb.maps.map_view import MapView, map_headline, rows_table, shown_rows, shown_rows_table
+from attractor_nb.maps.stored_map import StoredMap, read_stored_map
 from attractor_nb.model.states import PAUSED, RunStatus
+from attractor_nb.model.texts import did_you_mean
 from attractor_nb.pipeline.load_pipeline import load_pipeline
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.prepare.text_sources import changed_source
@@ -41,6 +41,7 @@ from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.storage.map_directory import read_map
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.stored_run import read_facts
+from attractor_nb.studio.history.diagnosis import MARKS, VERDICTS
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import duration_text
@@ -51,10 +52,8 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from attractor_nb.cli.run_settings import Settings
-    from attractor_nb.maps.map_result import MapResult, MapRun
-    from attractor_nb.maps.map_view import MapView
     from attractor_nb.model.row_result import RowResult
+
 
 SHOWN_FAILURES: Final = 20
 BAR_COLUMNS: Final = 40
@@ -64,18 +63,12 @@ PATIENCE_SECONDS: Final = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapSettings:
-    """What the options of ``map`` say, beside those that ``run`` has too.
+    """The values of the options that ``map`` has and ``run`` has not."""
 
-    Attributes:
-        options: Options of ``Pipeline.map`` by name.
-        out: Where results go: a file of JSON Lines or CSV, or the map's own directory.
-        common: Values of all rows.
-        resume: Options of ``Pipeline.resume_map`` alone, by name.
-    """
-
-    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    out: Path | None = None
-    common: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])  #: Options of ``Pipeline.map`` by name.
+    out: Path | None = None  #: Where results go: a file of JSON Lines or CSV, or the map's own directory.
+    common: Mapping[str, Any] = field(default_factory=dict[str, Any])  #: Values of all rows.
+    #: Options of ``Pipeline.resume_map`` alone, by name.
     resume: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def __post_init__(self) -> None:
@@ -148,11 +141,7 @@ def _has_paused_rows(directory: Path) -> bool:
 
 
 def _with_common(rows: list[dict[str, Any]], common: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The rows with the values that all have.
-
-    Raises:
-        OptionError: A row has another value of that name.
-    """
+    """The rows with the values that all have."""
     for row, inputs in enumerate(rows):
         if taken := next((key for key in common if key in inputs), None):
             raise OptionError(f"row {row} has a value for {taken}, and so has --param", hint="remove one of them")
@@ -376,3 +365,88 @@ class MapProgress:
         view = self._view
         bar = ProgressBar(total=view.row_count, completed=view.ended_count, width=BAR_COLUMNS)
         return Group(bar, Text(fitted(map_headline(view), self._terminal.columns - 1), no_wrap=True))
+
+
+# A map of a directory: watched until nobody works at it, and what is wrong with it.
+
+INTERVAL_SECONDS: Final = 0.5
+LOOK_FACTOR: Final = 10
+"""A look that takes long is repeated as much less often."""
+
+
+def watch_map(directory: Path, *, is_once: bool, is_json: bool) -> ExitCode:
+    """Show a map until nobody works at it."""
+    found = read_stored_map(directory)
+    if is_once:
+        if is_json:
+            print_json(found.to_plain())
+        else:
+            _show_map(found)
+        return ExitCode.SUCCESS if found.is_live else ExitCode.of(found.view.status, is_unmeasured=False)
+    progress = MapProgress(found.view, is_quiet=is_json)
+    progress.say(f"{found.view.name}   {found.view.row_count:,} rows", Tone.STRONG)
+    progress.begin()
+    told: set[int] = set()
+    try:
+        while True:
+            begun = time.monotonic()
+            for row in found.rows:
+                if row.status in {"success", "fail"} and row.row not in told:
+                    told.add(row.row)
+                    progress.take(row)
+                    if is_json:
+                        print_json(row.to_plain(), indent=None)
+            sys.stdout.flush()
+            if not found.is_live:
+                break
+            time.sleep(max(INTERVAL_SECONDS, LOOK_FACTOR * (time.monotonic() - begun)))
+            found = read_stored_map(directory)
+            progress.follow(found.view)
+    finally:
+        progress.close()
+    if is_json:
+        print_json({name: value for name, value in found.to_plain().items() if name != "rows"}, indent=None)
+    else:
+        _show_map(found)
+    return ExitCode.of(found.view.status, is_unmeasured=False)
+
+
+def diagnose_map(directory: Path, *, is_json: bool) -> ExitCode:
+    """Print the problems of a map and how to resume it."""
+    found = read_stored_map(directory)
+    verdict = "damaged" if found.damages else "healthy"
+    code = ExitCode.FAILED if found.damages else ExitCode.SUCCESS
+    if is_json:
+        print_json({"verdict": verdict, "damages": dict(found.damages), **found.to_plain()})
+        return code
+    print(f"{VERDICTS[verdict]}: {shown_path(directory)}, a map\n\n{_text(found)}")
+    for name, problem in found.damages.items():
+        print(f"{MARKS['damaged']} damaged   {name}   {one_line(problem)}")
+    advice = _advice(found)
+    if found.damages:
+        advice.append(f"a row is a run: attractor-nb doctor {shown_path(directory)}/row-00000 says what can be saved")
+    if advice:
+        print("\n" + "\n".join(advice))
+    return code
+
+
+def _show_map(found: StoredMap) -> None:
+    print(_text(found))
+    sys.stdout.flush()
+    for line in _advice(found):
+        print(line, file=sys.stderr)
+
+
+def _text(found: StoredMap) -> str:
+    """Totals, and the rows that are worth a look: failures first."""
+    rows = shown_rows(found.view)
+    return f"{map_headline(found.view)}\n{shown_rows_table(rows, left=found.view.row_count - len(rows))}".rstrip()
+
+
+def _advice(found: StoredMap) -> list[str]:
+    if found.is_live:
+        return []
+    command = resume_map_command(found.directory)
+    if found.has_unfinished_rows:
+        return [f"Continue with `{command}`"]
+    return [f"Try the failed rows again with `{command} --failed retry`"] if found.view.failures else []

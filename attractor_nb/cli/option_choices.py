@@ -1,4 +1,4 @@
-"""What options may say. Apart from the commands, so that ``--help`` loads nothing else."""
+"""The values of options. Separate from the commands, so that ``--help`` loads nothing else."""
 
 from __future__ import annotations
 
@@ -6,8 +6,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
+from attractor_nb.errors import OptionError
+from attractor_nb.model.vocabulary.option_meanings import FLAGS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
+
+    from attractor_nb.backends.llm.provider_backend import ProviderBackend
+
 
 ANSWERED_BY: Final = "command line"
 
@@ -16,7 +23,7 @@ TOKEN_VARIABLE: Final = "ATTRACTOR_TOKEN"  # noqa: S105 - the name of a variable
 
 
 class GateMode(StrEnum):
-    """Who answers gates."""
+    """The way in which gates are answered."""
 
     CONSOLE = "console"
     AUTO = "auto"
@@ -25,7 +32,7 @@ class GateMode(StrEnum):
 
 
 class BackendName(StrEnum):
-    """What answers prompts."""
+    """The backend that answers prompts."""
 
     SIMULATED = "simulated"
     LOCAL = "local"
@@ -36,7 +43,7 @@ class BackendName(StrEnum):
 
 
 class GraphChange(StrEnum):
-    """What to do when the graph is not the one that ran."""
+    """The response to a graph that differs from the one that ran."""
 
     ERROR = "error"
     WARN = "warn"
@@ -44,7 +51,7 @@ class GraphChange(StrEnum):
 
 
 class OnInterrupted(StrEnum):
-    """What to do with a stage that was cut off."""
+    """The response to an interrupted stage."""
 
     RERUN = "rerun"
     ASK = "ask"
@@ -52,7 +59,7 @@ class OnInterrupted(StrEnum):
 
 
 class OnFailure(StrEnum):
-    """What to do after a row of a map has failed."""
+    """The response to a failed row of a map."""
 
     CONTINUE = "continue"
     STOP = "stop"
@@ -66,14 +73,14 @@ class ExportedRows(StrEnum):
 
 
 class Failed(StrEnum):
-    """What a resume of a map does with the rows that failed."""
+    """The treatment of failed rows when a map is resumed."""
 
     KEEP = "keep"
     RETRY = "retry"
 
 
 class GraphFormat(StrEnum):
-    """How a graph is shown."""
+    """The output format of a graph."""
 
     TEXT = "text"
     SVG = "svg"
@@ -94,21 +101,110 @@ class Shell(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GivenAnswer:
-    """What was typed.
+    """An answer as typed on the command line."""
 
-    Attributes:
-        gate: The gate: the asking node, or the question's id.
-        choice: Key, label or target of a choice, or empty.
-        text: Free text, or empty.
-        fields: What is filled in, by field, where the gate has a form.
-    """
-
-    gate: str
-    choice: str = ""
-    text: str = ""
+    gate: str  #: The gate: the asking node, or the question's id.
+    choice: str = ""  #: Key, label or target of a choice, or empty.
+    text: str = ""  #: Free text, or empty.
+    #: What is filled in, by field, where the gate has a form.
     fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 def is_url(text: str) -> bool:
     """Whether a text names a server, or something on it."""
     return text.startswith(("http://", "https://"))
+
+
+# Options that ``run``, ``resume``, ``fork`` and ``map`` share, for local runs and for a server.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The options, read."""
+
+    backend: BackendName | None = None  #: What answers prompts; simulated, with a notice, when nobody says.
+    model: str | None = None  #: The model of nodes that name none.
+    is_simulated: bool = False  #: No model is asked and no command is run.
+    is_trusted: bool = False  #: The user trusts the commands, for this one call.
+    trust_hash: str | None = None  #: Hash of the commands that the user trusts, and no others.
+    gates: GateMode | None = None  #: Who answers; None: the terminal, and nobody where there is none.
+    #: The options of ``FLAGS`` that were given, by name.
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    cache: Path | bool = False  #: Take results from the cache: True for the usual one, or a directory.
+    is_quiet: bool = False  #: No progress.
+    is_verbose: bool = False  #: Responses under their stages.
+    is_json: bool = False  #: The summary as JSON.
+
+    @property
+    def is_place_given(self) -> bool:
+        """Whether the options say where a run works, so that its directory does not."""
+        return "workdir" in self.options or "isolation" in self.options
+
+    def kept_options(self, bound: str = "") -> tuple[str, ...]:
+        """The options to repeat on resume, or it would ask or allow something else than the run did.
+
+        Args:
+            bound: The bound that ended the run: it must be given anew, and higher.
+        """
+        kept = ("--simulate",) if self.is_simulated else ()
+        if self.backend and not self.is_simulated:
+            kept = ("--backend", self.backend.value, *(("--model", self.model) if self.model else ()))
+        if self.cache is not False:
+            kept = (*kept, *(("--cache",) if self.cache is True else ("--cache-dir", str(self.cache))))
+        kept = (*kept, "--gates", self.gates.value) if self.gates is GateMode.PAUSE else kept
+        options = {name: value for name, value in self.options.items() if not FLAGS[name].is_recorded}
+        if bound:
+            options[bound] = "TIME" if bound == "max_duration" else "N"
+        flags = ((f"--{name.replace('_', '-')}", str(value)) for name, value in options.items())
+        return (*kept, *(part for flag in flags for part in flag))
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        if self.is_simulated and self.backend is BackendName.LOCAL:
+            raise OptionError("--simulate and --backend local contradict each other", hint="use one of them")
+        if self.model is not None and self.backend is not BackendName.LLM:
+            raise OptionError(
+                "--model needs --backend llm" + (f", not {self.backend}" if self.backend else ""),
+                hint="a graph names the model of its nodes by llm_model, for agents, too",
+            )
+        if self.is_simulated and "cassette" in self.options:
+            raise OptionError(
+                "--simulate and --cassette contradict each other: a simulation makes no calls", hint="use one of them"
+            )
+        if self.is_trusted and self.trust_hash is not None:
+            raise OptionError("--trust and --trust-hash contradict each other", hint="use one of them")
+        if "cassette_mode" in self.options and "cassette" not in self.options:
+            raise OptionError("--cassette-mode needs --cassette", hint="--cassette FILE")
+
+    @property
+    def named_backend(self) -> str | None:
+        """The backend that the options name, or None: a resumed run keeps its own (ruling 48)."""
+        if self.backend is not None:
+            return self.backend.value
+        return BackendName.SIMULATED.value if self.is_simulated else None
+
+    @property
+    def made_backend(self) -> str | ProviderBackend | None:
+        """The backend that the options name, with their model."""
+        if self.model is None or self.is_simulated:
+            return self.named_backend
+        from attractor_nb.backends.llm.client_libraries import check_installed  # noqa: PLC0415 - for this option alone
+        from attractor_nb.backends.llm.provider_backend import ProviderBackend  # noqa: PLC0415 - likewise
+
+        check_installed()
+        return ProviderBackend(self.model)
+
+    @property
+    def first_backend(self) -> str | None:
+        """The backend of a new run: simulated, where no option and no cassette names one."""
+        return self.named_backend or (None if "cassette" in self.options else BackendName.SIMULATED.value)
+
+    @property
+    def needs_no_question(self) -> bool:
+        """Whether nobody is asked for trust: it is given for this call, or nothing is executed."""
+        return self.is_trusted or self.is_simulated or self.is_replay
+
+    @property
+    def is_replay(self) -> bool:
+        """Whether nothing is called."""
+        return self.options.get("cassette_mode") == "replay"

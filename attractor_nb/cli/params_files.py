@@ -27,10 +27,6 @@ def read_params_file(path: Path) -> list[dict[str, Any]]:
 
     JSON Lines has an object on each line. CSV has the keys on its first line, and its values are text; empty lines
     count for nothing. JSON is an array of objects, TOML has one array of tables, of any name.
-
-    Raises:
-        OptionError: The file cannot be read, has no rows, or is of another kind.
-        ParamsSyntaxError: It is not what it should be.
     """
     suffix = path.suffix.lower()
     if suffix in {".jsonl", ".ndjson", ".csv"}:
@@ -49,12 +45,7 @@ def read_params_file(path: Path) -> list[dict[str, Any]]:
 
 
 def read_params_object(path: Path) -> dict[str, Any]:
-    """The inputs of one run: the object of a JSON file, or a TOML file.
-
-    Raises:
-        OptionError: The file cannot be read, or is of another kind.
-        ParamsSyntaxError: It is not what it should be.
-    """
+    """The inputs of one run: the object of a JSON file, or a TOML file."""
     suffix = path.suffix.lower()
     if suffix not in _VALUES:
         is_of_rows = suffix in {".jsonl", ".ndjson", ".csv"}
@@ -142,7 +133,7 @@ def _json_rows(source: SourceText) -> Iterator[dict[str, Any]]:
 
 
 def _place(line: Span) -> Span:
-    """Where JSON goes wrong in a line; the whole line when its fault is another one."""
+    """The position of a JSON error in a line; the whole line for any other error."""
     try:
         json.loads(line.text)
     except json.JSONDecodeError as error:

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import textwrap
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Group
 from rich.text import Text
 
+from attractor_nb.cli.command_words import reason_in_options
 from attractor_nb.cli.quiet_progress import QuietProgress
-from attractor_nb.cli.stage_words import REASON_CHARS, ActiveStages, StageWords, name_columns, shown_path, stage_path
 from attractor_nb.cli.terminal import Line, Terminal
 from attractor_nb.cli.tones import Tone
+from attractor_nb.model.branch import parts_of
 from attractor_nb.model.events import (
     Event,
     EventsDropped,
@@ -39,13 +41,16 @@ from attractor_nb.model.events import (
     StageStarted,
 )
 from attractor_nb.model.outcome import StageStatus
+from attractor_nb.model.question import who_answered
 from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.model.states import NodeStatus
-from attractor_nb.model.terminal_text import shown
-from attractor_nb.views.drawings.marks import AGAIN, TIMES
+from attractor_nb.model.texts import shown
+from attractor_nb.model.vocabulary.value_forms import label_text, normalize_label
+from attractor_nb.views.columns import cells, one_line
+from attractor_nb.views.drawings.drawing import AGAIN, TIMES
 from attractor_nb.views.folding import take_event
 from attractor_nb.views.state import RunView, first_words
-from attractor_nb.views.summary_line import duration_text
+from attractor_nb.views.summary_line import duration_text, usage_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -53,6 +58,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from attractor_nb.model.graph import Graph
+
 
 INSTANT_TYPES: Final = frozenset({"start", "exit", "conditional", "wait.human"})
 """Handler types that never show as running: they are over at once, or a menu is in that place."""
@@ -87,7 +93,7 @@ class WrittenLines:
         return "\n".join(f"    {name} | {shown(line)}" for line in lines)
 
     def last_lines(self, event: StageEnd) -> Iterator[str]:
-        """What a command wrote last, without a line end."""
+        """The last output of a command, without a line end."""
         for channel in _CHANNELS:
             if rest := self._begun.pop((event.branch, event.name, channel), ""):
                 yield f"    {stage_path(event.branch, event.name)} | {shown(rest)}"
@@ -281,7 +287,7 @@ class ProgressDisplay(QuietProgress):
     # -- texts ---------------------------------------------------------------------------------------
 
     def _block(self) -> RenderableType:
-        """What moves: the stages that run, and the end of what the only one of them writes."""
+        """The live block: the active stages, and the latest output if there is only one."""
         active = [stage for stage in self._active.stages if stage.event.handler_type not in INSTANT_TYPES]
         lines: list[RenderableType] = []
         if (hidden := len(active) - SHOWN_STAGES) > 0:
@@ -303,7 +309,7 @@ class ProgressDisplay(QuietProgress):
         return Group(*lines)
 
     def _show_material(self) -> None:
-        """What the person at the gate is to judge, when it is not on the screen already."""
+        """Show the material that the person at the gate is to judge, unless it is on the screen already."""
         if self._terminal.is_live and not self._is_verbose and self._active.latest_text.strip():
             self._say_text(self._active.latest_text, REVIEW_LINES)
 
@@ -320,3 +326,148 @@ class ProgressDisplay(QuietProgress):
         for paragraph in shown(text).strip().splitlines():
             lines += textwrap.wrap(paragraph, width, initial_indent="    ", subsequent_indent="    ") or [""]
         return lines
+
+
+# The stages of a run in lines: what they are called, what they do at this moment, and how they end.
+
+NAME_COLUMNS: Final = 24
+REASON_CHARS: Final = 100
+_NOBODY: Final = {"auto-approve": "auto-approved", "default": "no answer in time: default"}
+
+TAIL_CHARS: Final = 2_000
+KEPT_CHARS: Final = 20_000
+
+
+class StageWords:
+    """Words about the stages of a graph."""
+
+    def __init__(self, graph: Graph, view: RunView) -> None:
+        self._graph = graph
+        self._view = view
+
+    def of(self, event: StageEnd, answered_by: str = "") -> str:
+        """The error or the label of a stage, the edge taken if there was a choice, and the number of attempts."""
+        outcome = event.outcome
+        if isinstance(event, StageFailed) or outcome.status is StageStatus.RETRY:
+            error = event.error if isinstance(event, StageFailed) else ""
+            parts = [first_words(reason_in_options(error or outcome.failure_reason), REASON_CHARS)]
+        else:
+            parts = [self.label(event.name)]
+        if fan_out := self._view.fan_outs.get((event.branch, event.name)):
+            parts.append(f"({fan_out.note})")
+        if route := self._route(event):
+            parts.append(f"→ {route}")
+        if answered_by:
+            parts.append(f"({_NOBODY.get(answered_by) or f'by {one_line(who_answered(answered_by))}'})")
+        if event.attempt > 1:
+            parts.append(f"{TIMES}{event.attempt}")
+        if event.visit > 1:
+            parts.append(f"{AGAIN}{event.visit}")
+        parts.append(self.spent(event))
+        return " ".join(part for part in parts if part)
+
+    def spent(self, event: StageEnd) -> str:
+        """The usage of this attempt, or the savings of the cache, in brackets; empty if it reports none."""
+        if event.is_cached:
+            saved = usage_words(event.saved) if event.saved else ()
+            return f"(cached, saved {', '.join(saved)})" if saved else "(cached)"
+        words = usage_words(event.outcome.usage) if event.outcome.usage else ()
+        return f"({', '.join(words)})" if words else ""
+
+    def label(self, node_id: str) -> str:
+        """The label of a node, when it says more than its id."""
+        node = self._graph.nodes.get(node_id)
+        return one_line(node.label) if node and normalize_label(node.label) != normalize_label(node_id) else ""
+
+    def _route(self, event: StageEnd) -> str:
+        is_fan_out = (event.branch, event.name) in self._view.fan_outs
+        if len(self._graph.outgoing_edges(event.name)) < 2 or not event.next_node:
+            return ""
+        if is_fan_out and event.edge is None:
+            return ""
+        label = self._graph.edges[event.edge].label if event.edge is not None else ""
+        return one_line(label_text(label)) or event.next_node
+
+    def is_instant(self, node_id: str) -> bool:
+        """Whether nobody asks how long it took."""
+        return self._graph.handler_types.get(node_id) in {"start", "exit", "conditional"}
+
+
+def shown_path(path: str) -> str:
+    """The path of a branch as people read it, on one line.
+
+    >>> shown_path("fan/a%20b")
+    'fan/a b'
+    """
+    return one_line("/".join(parts_of(path)))
+
+
+def stage_path(branch: str, node_id: str) -> str:
+    """A stage with the branch that it is in; the first node of a branch has the branch's own name.
+
+    >>> stage_path("", "plan"), stage_path("fan/a", "a"), stage_path("fan/a", "x")
+    ('plan', 'fan/a', 'fan/a/x')
+    """
+    if not branch:
+        return node_id
+    parts = parts_of(branch)
+    return shown_path(branch) if parts[-1] == node_id else f"{shown_path(branch)}/{one_line(node_id)}"
+
+
+def name_columns(graph: Graph) -> int:
+    """Width of the column of names: that of the longest, with its branch where it begins one."""
+    names = list(graph.nodes)
+    for name, handler_type in graph.handler_types.items():
+        if handler_type == "parallel":
+            names += [f"{name}/{edge.target}" for edge in graph.outgoing_edges(name)]
+    return min(NAME_COLUMNS, max(map(cells, names), default=0))
+
+
+@dataclass(slots=True)
+class ActiveStage:
+    """A stage under way."""
+
+    event: StageStarted  #: Its latest attempt.
+    since: float  #: When that began, by the monotonic clock.
+    tail: str = ""  #: The end of what it writes.
+    text: str = ""  #: What it answered.
+
+
+class ActiveStages:
+    """The stages under way: one in each branch, and one outside of all."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, ActiveStage] = {}
+        self._text = ""
+
+    def begin(self, event: StageStarted) -> None:
+        """An attempt begins."""
+        self._of[event.branch] = ActiveStage(event, time.monotonic())
+
+    def add_output(self, event: StageOutput) -> None:
+        """Take in what a stage writes."""
+        if stage := self._of.get(event.branch):
+            stage.tail = (stage.tail + event.text)[-TAIL_CHARS:]
+            if event.channel == "response":
+                stage.text = (stage.text + event.text)[-KEPT_CHARS:]
+
+    def end(self, branch: str) -> None:
+        """The stage in a branch, or outside of all, has ended; what it answered is the latest response."""
+        stage = self._of.pop(branch, None)
+        if stage is not None and stage.event.handler_type == "codergen":
+            self._text = stage.text
+
+    def end_within(self, path: str) -> None:
+        """A branch is over, and whatever is within it."""
+        for branch in [name for name in self._of if name == path or name.startswith(f"{path}/")]:
+            self.end(branch)
+
+    @property
+    def stages(self) -> tuple[ActiveStage, ...]:
+        """Those under way, in the order in which they began; at any moment they may have become others."""
+        return tuple(self._of.values())
+
+    @property
+    def latest_text(self) -> str:
+        """The response of the model stage that ended last."""
+        return self._text

@@ -1,4 +1,4 @@
-"""What is counted of a run while it goes on, for its summary. Shows nothing, and loads nothing that could."""
+"""Counters of a live run for its summary. Shows nothing, and loads nothing that could."""
 
 from __future__ import annotations
 
@@ -17,17 +17,13 @@ PATIENCE_SECONDS: Final = 2.0
 
 @dataclass(slots=True)
 class Tally:
-    """What is counted for the summary.
+    """The counters for the summary."""
 
-    Attributes:
-        seconds: Time spent in each stage, all visits together, by the path of its branch and its id.
-        attempts: Attempts at each stage, likewise.
-        is_resumable: The run failed, and may go on all the same.
-    """
-
+    #: Time spent in each stage, all visits together, by the path of its branch and its id.
     seconds: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
+    #: Attempts at each stage, likewise.
     attempts: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
-    is_resumable: bool = False
+    is_resumable: bool = False  #: The run failed, and may go on all the same.
 
 
 class QuietProgress:

@@ -8,23 +8,22 @@ import json
 import os
 import sys
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.errors import AttractorError, RunInterrupted, SourceError, ValidationError
-from attractor_nb.model.terminal_text import STEERING, shown
+from attractor_nb.model.texts import STEERING, shown
 from attractor_nb.redaction import redacted_value
 
 if TYPE_CHECKING:
     from collections.abc import Generator
-    from typing import TextIO
 
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.source import Span
 
 
 def exit_code_of(error: AttractorError) -> ExitCode:
-    """What a command ends with after an error that kept it from doing what was asked."""
+    """The exit code of a command after an error that kept it from its task."""
     return ExitCode.INTERRUPTED if isinstance(error, RunInterrupted) else ExitCode.INVALID_INPUT
 
 
@@ -75,7 +74,7 @@ def diagnostic_plain(found: Diagnostic) -> dict[str, Any]:
 
 
 def place_plain(span: Span | None) -> dict[str, Any] | None:
-    """Where a span begins, as JSON values."""
+    """The start of a span, as JSON values."""
     if span is None:
         return None
     return {"file": span.outermost().source.name, "line": span.line, "column": span.column}
@@ -169,3 +168,40 @@ def print_source(text: str) -> None:
     """Print a text that was asked for as it is: raw for the program behind a pipe, never at a terminal."""
     stream = sys.stdout if sys.stdout.isatty() else stream_behind(sys.stdout)
     print(text, end="", file=stream)
+
+
+# The exit codes, which are a contract with scripts and CI.
+
+
+class ExitCode(IntEnum):
+    """The exit code of a command."""
+
+    SUCCESS = 0
+    """It did what was asked; a pipeline succeeded."""
+    FAILED = 1
+    """The pipeline ran and failed, or the disk did; or a stage could not be tried, and a resume may go on."""
+    INVALID_INPUT = 2
+    """Nothing was run: arguments, a source, or a run directory cannot be used."""
+    PAUSED = 3
+    """The run is paused, at a gate or after a number of stages: a resume goes on, once the gate is answered."""
+    INTERRUPTED = 130
+    """Ctrl-C or a request to end; a run that was going on can be resumed."""
+
+    @classmethod
+    def of(cls, status: str, *, is_unmeasured: bool = False) -> ExitCode:
+        """The exit code of a command that watches a run, a map or a session; 0 while it is running.
+
+        Args:
+            status: Its status.
+            is_unmeasured: It is interrupted because a stage could not be executed, and nobody stopped it (ruling 51).
+        """
+        if is_unmeasured and status == "interrupted":
+            return cls.FAILED
+        return _CODES.get(status, cls.INTERRUPTED)
+
+
+_CODES: Final[dict[str, ExitCode]] = {
+    **dict.fromkeys(("ready", "running", "success", "complete"), ExitCode.SUCCESS),
+    **dict.fromkeys(("fail", "failed"), ExitCode.FAILED),
+    "paused": ExitCode.PAUSED,
+}

@@ -2,55 +2,68 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import shlex
 import signal
 import sys
 import threading
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
-from attractor_nb.cli.console_questions import gate_interviewer, is_asked_here, recorded_by, settled_trust
-from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.option_choices import BackendName, GateMode, GraphChange, OnInterrupted
+from attractor_nb.cli.option_choices import BackendName, GateMode, GraphChange, OnInterrupted, Settings
 from attractor_nb.cli.quiet_progress import QuietProgress
-from attractor_nb.cli.reporting import print_json, report
+from attractor_nb.cli.reporting import ExitCode, print_json, report
 from attractor_nb.cli.run_summary import (
     answer_command,
+    can_be_resumed,
     in_words,
-    is_to_be_resumed,
     resume_command,
     shown_path,
     summary_plain,
 )
 from attractor_nb.cli.source_inputs import read_params, read_pipeline, read_prompt
 from attractor_nb.cli.tones import Tone
-from attractor_nb.decisions.open_questions import open_questions
+from attractor_nb.decisions.gate_choices import form_words
+from attractor_nb.decisions.log_history import open_questions
+from attractor_nb.decisions.planning.executable_surface import Command, ExecutableSurface, executable_surface
 from attractor_nb.decisions.planning.model_choices import is_model_asked
-from attractor_nb.errors import AttractorError, OptionError, RunInterrupted, StorageError
+from attractor_nb.errors import (
+    AttractorError,
+    OptionError,
+    RunInterrupted,
+    StorageError,
+    TerminalError,
+    UntrustedSource,
+)
+from attractor_nb.interviewers import AutoApproveInterviewer, ConsoleInterviewer, PausingInterviewer
+from attractor_nb.interviewers.terminal_input import LineInput
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.model.states import PAUSED
 from attractor_nb.pipeline.load_pipeline import load_pipeline
 from attractor_nb.pipeline.run import Run
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.text_sources import changed_source
-from attractor_nb.runtime.prepare.trust import where_commands_run
-from attractor_nb.runtime.workspace.worktree_changes import place_facts
+from attractor_nb.runtime.prepare.trust import TrustQuestion, trust_question, untrusted, where_commands_run
+from attractor_nb.runtime.stored_state import choices_of
+from attractor_nb.runtime.workspace.worktree import place_facts
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.stored_run import read_facts
 from attractor_nb.views.columns import one_line
-from attractor_nb.views.drawings.marks import SEVERITY_LETTERS
+from attractor_nb.views.drawings.drawing import SEVERITY_LETTERS
+from attractor_nb.views.shown_commands import are_commands, command_count, command_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
-    from pathlib import Path
 
-    from attractor_nb.cli.run_settings import Settings
+    from attractor_nb.model.question import Answer, Question
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.runtime.handles.handle import Handle, ResultT
     from attractor_nb.runtime.handles.run_result import RunResult
+
 
 _REQUESTS_TO_END: Final = [
     getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
@@ -157,7 +170,7 @@ def _title(pipeline: Pipeline) -> str:
 
 
 def _kept_backend(settings: Settings, logs_root: Path) -> str | None:
-    """The backend of a run that goes on: the one that the options name, else the recorded one."""
+    """The backend of a resumed run: the one that the options name, else the recorded one."""
     return settings.named_backend or read_facts(logs_root).get("backend")
 
 
@@ -202,14 +215,14 @@ def _progress(pipeline: Pipeline, settings: Settings, backend: str | None) -> Qu
 
 
 def _place(pipeline: Pipeline, settings: Settings, logs_root: Path | None) -> str:
-    """Where commands would run, in words: as the options say, else as the run did before."""
+    """The place where commands would run, in words: as the options say, else as in the earlier run."""
     facts: Mapping[str, Any] = {} if logs_root is None else place_facts(logs_root)
     place = {**facts, **settings.options}
     return where_commands_run(pipeline.graph, place.get("isolation"), place.get("workdir"))
 
 
 def _heading(pipeline: Pipeline, settings: Settings, backend: str | None) -> list[tuple[str, Tone]]:
-    """What runs, what lint warns of, and whether any of it is real."""
+    """The title of the pipeline, the warnings of lint, and whether anything is real."""
     lines = [(_title(pipeline), Tone.STRONG)]
     for found in pipeline.diagnostics:
         if found.severity is Severity.WARNING:
@@ -280,7 +293,7 @@ def _show(run: Run, result: RunResult | None, settings: Settings, progress: Quie
     elif result is not None:
         print(in_words(result))
     sys.stdout.flush()
-    if is_to_be_resumed(result, progress.tally) and run.logs_root.is_dir():
+    if can_be_resumed(result, progress.tally) and run.logs_root.is_dir():
         node = run.view.next_node
         if not settings.is_json:
             print(*_questions(run.logs_root), sep="\n", end="", file=sys.stderr)
@@ -294,7 +307,7 @@ def _questions(logs_root: Path) -> list[str]:
     waiting = open_questions(read_log(logs_root).events).values()
     if not waiting:
         return []
-    from attractor_nb.cli.watching.run_drawing import question_lines  # noqa: PLC0415 - few runs stop at a gate
+    from attractor_nb.cli.run_watched import question_lines  # noqa: PLC0415 - few runs stop at a gate
 
     lines = (question_lines(asked, answer_command(logs_root, asked.stage)) for asked in waiting)
     return [*(line for shown in lines for line in shown), ""]
@@ -319,3 +332,174 @@ class SimulatedProcesses:
         """Say which command would have been run."""
         text = command if isinstance(command, str) else shlex.join(command)
         return SimulatedResult(f"[Simulated] {one_line(text)}\n")
+
+
+# Interviewers of the command line: for gates, and for foreign commands.
+
+_CONSENTS = frozenset({"y", "yes"})
+
+
+class _Asks(Protocol):
+    """The common interface of all interviewers used here."""
+
+    async def ask(self, question: Question) -> Answer: ...
+    async def inform(self, message: str, stage: str) -> None: ...
+
+
+def gate_interviewer(mode: GateMode | None, progress: QuietProgress) -> InTurn:
+    """The interviewer that answers gates. Without a terminal or an option, nobody answers.
+
+    Args:
+        mode: What the user said, or None.
+        progress: What is on the screen before a question.
+    """
+    if mode is GateMode.AUTO:
+        return InTurn(AutoApproveInterviewer(), progress)
+    if mode is GateMode.PAUSE:
+        return InTurn(PausingInterviewer(), progress)
+    console = ConsoleInterviewer()
+    if mode is GateMode.CONSOLE or (mode is None and console.is_terminal):
+        return InTurn(console, progress, is_piped=not console.is_terminal)
+    return InTurn(_Nobody(), progress)
+
+
+def is_asked_here() -> bool:
+    """Whether there is a terminal at which somebody can be asked."""
+    return ConsoleInterviewer().is_terminal
+
+
+class InTurn:
+    """Asks when all that happened before the question is on the screen, so that a menu stands alone.
+
+    Args:
+        inner: Who is asked.
+        progress: What is on the screen.
+        is_piped: Answers come over a pipe: they are repeated, for nobody has typed them here.
+    """
+
+    def __init__(self, inner: _Asks, progress: QuietProgress, *, is_piped: bool = False) -> None:
+        self._inner = inner
+        self._progress = progress
+        self._is_piped = is_piped
+        self.refuses_all = getattr(inner, "refuses_all", False)
+        self.pauses_run = getattr(inner, "pauses_run", False)
+
+    async def ask(self, question: Question) -> Answer:
+        """The answer of the interviewer."""
+        await asyncio.to_thread(self._progress.wait_until_asked, question.id)
+        answer = await self._inner.ask(question)
+        if self._is_piped and not answer.is_skipped and not answer.is_timeout:
+            filled = f" ({form_words(answer.form)})" if answer.form else ""
+            print(f"{answer.text or answer.value}{filled}", file=sys.stderr)
+        return answer
+
+    async def ask_multiple(self, questions: Sequence[Question]) -> list[Answer]:
+        """The questions one after another."""
+        return [await self.ask(question) for question in questions]
+
+    async def inform(self, message: str, stage: str) -> None:
+        """Pass a message on."""
+        await self._inner.inform(message, stage)
+
+
+class _Nobody:
+    """There is no terminal, and nobody said who else answers: the gate fails, and approves nothing."""
+
+    refuses_all = True
+
+    async def ask(self, question: Question) -> NoReturn:
+        raise TerminalError(
+            f"gate `{question.stage}` needs an answer, and there is no terminal",
+            hint="--gates pause stops the run here, to be answered later; --auto-approve takes the first choice; "
+            "--gates console reads answers from stdin",
+        )
+
+    async def inform(self, message: str, stage: str) -> None:
+        del message, stage
+
+
+def recorded_by(directory: Path, pipeline: Pipeline, settings: Settings) -> tuple[Command, ...]:
+    """The commands that a directory would choose by itself, given the options of the command line."""
+    return choices_of(
+        directory,
+        pipeline.graph,
+        is_backend_given=settings.named_backend is not None,
+        is_place_given=settings.is_place_given,
+        is_trusted=settings.needs_no_question,
+    )
+
+
+def settled_trust(
+    pipeline: Pipeline,
+    *,
+    is_trusted: bool,
+    logs_root: Path | None = None,
+    place: str = "",
+    recorded: Sequence[Command] = (),
+) -> bool | str:
+    """The option ``trust`` of a run: what the user said, or answers now at a terminal.
+
+    A yes is the hash of what was on the screen, so that this and nothing else is run.
+
+    Args:
+        pipeline: What shall run.
+        is_trusted: The user said ``--trust``, or no command will be run.
+        logs_root: The run directory that shall go on, if any.
+        place: Where the commands would run, as ``where_commands_run`` says.
+        recorded: What that directory would choose by itself, as ``recorded_choices`` says.
+    """
+    if is_trusted or any(found.is_error for found in pipeline.judged_for_a_run()):
+        return is_trusted
+    question = trust_question(pipeline.graph, pipeline.origin, logs_root, place=place, recorded=recorded)
+    if question is None:
+        return False
+    if not ConsoleInterviewer().is_terminal:
+        raise untrusted(question)
+    if not _is_consented(question):
+        raise UntrustedSource("nothing was run", surface_hash=question.surface.full_hash)
+    return question.remember()
+
+
+def _is_consented(question: TrustQuestion) -> bool:
+    """Show the commands, or what changed in them, and ask; the end of the input is a no."""
+    commands = question.surface.commands
+    shown = question.diff or command_lines(commands)
+    these = f"{'this' if len(commands) == 1 else 'these'} "
+    asked = f"Run {these}{command_count(commands)}" if are_commands(commands) else f"Trust {command_count(commands)}"
+    print("\n".join([question.headline, *filter(None, [question.where]), "", *shown, ""]), file=sys.stderr)
+    print(f"{asked} ({len(shown)} lines above)? [y/N] ", end="", file=sys.stderr, flush=True)
+    answer = asyncio.run(LineInput(sys.stdin).read_line())
+    if answer is None:
+        print(file=sys.stderr)
+    return (answer or "").strip().lower() in _CONSENTS
+
+
+def show_commands(file: str, *, is_json: bool) -> ExitCode:
+    """Print what a file or a run directory would run, and its hash. Runs nothing."""
+    path = Path(file)
+    pipeline = load_pipeline(path) if path.is_dir() else read_pipeline(file)
+    logs_root = path if path.is_dir() else None
+    recorded = choices_of(path, pipeline.graph, is_backend_given=False) if path.is_dir() else ()
+    surface = ExecutableSurface((*executable_surface(pipeline.graph).commands, *recorded))
+    is_trusted = trust_question(pipeline.graph, pipeline.origin, logs_root, recorded=recorded) is None
+    if is_json:
+        print_json(
+            {
+                "file": file,
+                "hash": surface.full_hash if surface else None,
+                "is_trusted": is_trusted,
+                "commands": [
+                    {"node": entry.node_id or None, "attribute": entry.attribute, "text": entry.text}
+                    for entry in surface.commands
+                ],
+            }
+        )
+        return ExitCode.SUCCESS
+    if not surface:
+        print("no commands")
+        return ExitCode.SUCCESS
+    print("\n".join(command_lines(surface.commands)))
+    print(f"\n{command_count(surface.commands)}, hash {surface.full_hash}")
+    if not is_trusted:
+        print("not trusted yet: a run at a terminal asks; --trust trusts them for one call", file=sys.stderr)
+    return ExitCode.SUCCESS

@@ -1,4 +1,4 @@
-"""Where the run is that a command names: in a directory here, or on a server."""
+"""Locations of the run that a command names: a directory here, or a server."""
 
 from __future__ import annotations
 
@@ -25,9 +25,6 @@ def run_address(place: str, server: str | None, token: str | None) -> ServerAddr
         place: A run directory, the id of a run, or its URL; empty where none is named.
         server: The value of ``--server``.
         token: The value of ``--token``.
-
-    Raises:
-        OptionError: No run is named, two servers are, or the address is unusable.
     """
     if server is None and not is_url(place):
         if not place or os.path.exists(place):  # noqa: PTH110 - a name that is too long is none, too

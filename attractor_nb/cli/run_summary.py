@@ -1,4 +1,4 @@
-"""What a run came to, for people in a few lines and for programs as JSON."""
+"""The summary of a run: a few lines for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def in_words(result: RunResult) -> str:
     return "\n".join(lines)
 
 
-def is_to_be_resumed(result: RunResult | None, tally: Tally) -> bool:
+def can_be_resumed(result: RunResult | None, tally: Tally) -> bool:
     """Whether there is anything to go on with."""
     if result is None or not RunStatus.of(result.status).is_over:
         return True
@@ -69,7 +69,7 @@ def summary_plain(run: Run, result: RunResult | None, tally: Tally) -> dict[str,
         **({"branch": result.branch} if result.branch else {}),
         "duration_seconds": round(result.duration, 3),
         "next_node": result.next_node or None,
-        "is_resumable": is_to_be_resumed(result, tally),
+        "is_resumable": can_be_resumed(result, tally),
         "bound": result.bound or None,
         "usage": result.usage.to_plain(),
         **({"saved": result.saved.to_plain()} if result.cached_nodes else {}),
@@ -123,7 +123,7 @@ def _stage_plain(node_id: str, result: RunResult, tally: Tally, branch: str, vis
 
 
 def _attempt_plain(entry: AttemptSpending) -> dict[str, Any]:
-    """What one attempt consumed."""
+    """The usage of one attempt."""
     plain: dict[str, Any] = {"visit": entry.visit, "attempt": entry.attempt, "status": entry.status}
     if entry.branch:
         plain["branch"] = entry.branch
@@ -131,7 +131,7 @@ def _attempt_plain(entry: AttemptSpending) -> dict[str, Any]:
 
 
 def resume_command(logs_root: Path, *options: str) -> str:
-    """The command that goes on with a run."""
+    """The command that resumes a run."""
     return shlex.join(["attractor-nb", "resume", shown_path(logs_root), *options])
 
 

@@ -7,20 +7,16 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.reporting import print_json
+from attractor_nb.cli.reporting import ExitCode, print_json
 from attractor_nb.cli.run_summary import resume_command, shown_path
-from attractor_nb.pipeline.runs import runs
+from attractor_nb.pipeline.runs import RunRow, runs
 from attractor_nb.studio.history.history_table import UNKNOWN, history_table
 from attractor_nb.views.columns import cells, one_line
-from attractor_nb.views.table import table_text
+from attractor_nb.views.table import Table, table_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
-
-    from attractor_nb.pipeline.runs import RunRow
-    from attractor_nb.views.table import Table
 
 
 _FACTS: Final = ("started", "took", "stages", "tokens", "cost", "tags")
@@ -32,10 +28,6 @@ def show_runs(base: Path, conditions: Mapping[str, Any], *, is_json: bool) -> Ex
     Args:
         conditions: As of ``RunTable.where``.
         is_json: Print JSON.
-
-    Raises:
-        OptionError: A condition means nothing.
-        StorageError: The base cannot be read.
     """
     found = runs(base)
     chosen = found.where(**conditions)

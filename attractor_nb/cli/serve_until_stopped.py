@@ -7,8 +7,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
-from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.remote_runs.server_client import read_address
+from attractor_nb.cli.reporting import ExitCode
 from attractor_nb.cli.run_summary import shown_path
 from attractor_nb.network import outward_address
 from attractor_nb.server import serve
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _from_elsewhere(host: str, url: str) -> list[str]:
-    """How other machines reach a server that listens everywhere."""
+    """The ways to reach a server that listens everywhere from other machines."""
     if host not in {"0.0.0.0", "::"}:  # noqa: S104 - nothing is bound here
         return []
     parts = urlsplit(url)
@@ -39,10 +39,6 @@ def serve_runs(runs_dir: Path, *, is_json: bool, host: str, **options: Any) -> E
         is_json: Print the address as JSON.
         host: Where it listens.
         **options: As of ``attractor_nb.server.serve``; what is None is the server's own choice.
-
-    Raises:
-        OptionError: The extra is not installed, or an option is unusable.
-        StorageError: The runs base cannot be made.
     """
     is_ready = False
 

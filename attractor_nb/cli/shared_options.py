@@ -10,15 +10,12 @@ import inspect
 from collections.abc import Callable, Collection, Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from attractor_nb.cli.option_choices import BackendName, GateMode
+from attractor_nb.cli.option_choices import BackendName, GateMode, Settings
 from attractor_nb.model.vocabulary.option_meanings import FLAGS, OF_A_RUN
-
-if TYPE_CHECKING:
-    from attractor_nb.cli.run_settings import Settings
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="A .dot file, or - for stdin.", show_default=False)]
 Files = Annotated[list[str], typer.Argument(metavar="FILE...", help=".dot files, or - for stdin.", show_default=False)]
@@ -185,7 +182,7 @@ def run_settings(
     **options: Any,
 ) -> "Settings":
     """The settings of a command that runs a pipeline; ``options`` are those of ``FLAGS``."""
-    from attractor_nb.cli.run_settings import Settings  # noqa: PLC0415 - commands load what they need
+    from attractor_nb.cli.option_choices import Settings  # noqa: PLC0415 - commands load what they need
 
     if is_auto_approved and gates not in {None, GateMode.AUTO}:
         raise typer.BadParameter(f"--auto-approve and --gates {gates} contradict each other")

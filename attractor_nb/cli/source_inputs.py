@@ -1,4 +1,4 @@
-"""What comes from outside: sources from files and stdin, values from ``--param``."""
+"""Inputs from outside: sources from files and stdin, values from ``--param``."""
 
 from __future__ import annotations
 
@@ -22,11 +22,7 @@ STDIN = "-"
 
 
 def read_text(file: str) -> SourceText:
-    """The DOT text of a file, or of stdin for ``-``.
-
-    Raises:
-        OptionError: It cannot be read, or is not UTF-8.
-    """
+    """The DOT text of a file, or of stdin for ``-``."""
     if file == STDIN:
         return SourceText(_read_stdin(), "<stdin>")
     source = read_source(Path(file))
@@ -35,11 +31,7 @@ def read_text(file: str) -> SourceText:
 
 
 def read_message(text: str) -> str:
-    """A message as it was typed; for ``-`` what stdin holds.
-
-    Raises:
-        OptionError: Stdin is not UTF-8.
-    """
+    """A message as it was typed; for ``-`` what stdin holds."""
     return _read_stdin() if text == STDIN else text
 
 
@@ -51,11 +43,7 @@ def _read_stdin() -> str:
 
 
 def check_output(output: Path | None, *inputs: str | Path | None) -> None:
-    """Check that a file may be written: it replaces what is there, but neither an input nor a part of a run.
-
-    Raises:
-        OptionError: It is one of the inputs, whatever it is called here, or is in the directory of a run.
-    """
+    """Check that a file may be written: it replaces what is there, but neither an input nor a part of a run."""
     if output is None:
         return
     place = output.resolve()
@@ -68,22 +56,14 @@ def check_output(output: Path | None, *inputs: str | Path | None) -> None:
 
 
 def read_pipeline(file: str, *, is_strict: bool = False) -> PipelineType:
-    """The pipeline of a file, or of stdin for ``-``; lint errors do not raise yet.
-
-    Raises:
-        OptionError, DotSyntaxError: It cannot be read.
-    """
+    """The pipeline of a file, or of stdin for ``-``; lint errors do not raise yet."""
     from attractor_nb.pipeline.pipeline import Pipeline  # noqa: PLC0415 - loads all that runs
 
     return Pipeline(read_text(file), strict=is_strict, origin="stdin" if file == STDIN else Path(file))
 
 
 def read_prompt(file: Path) -> str:
-    """The prompt that a file holds.
-
-    Raises:
-        OptionError: It cannot be read, or is not UTF-8.
-    """
+    """The prompt that a file holds."""
     try:
         return file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
@@ -102,9 +82,6 @@ def read_params(given: Iterable[str], option: str = "--param") -> dict[str, Any]
 
     >>> read_params(["ticket=42", "tries:=3", "flags:=[true]", "user=@@ada"])
     {'ticket': '42', 'tries': 3, 'flags': [True], 'user': '@ada'}
-
-    Raises:
-        OptionError: One of them is none of these, or its file cannot be read.
     """
     values: dict[str, Any] = {}
     for entry in given:
@@ -132,11 +109,7 @@ def _given_text(key: str, text: str, option: str) -> str:
 
 
 def text_of(path: Path) -> str:
-    """The UTF-8 text of a file, without a byte order mark.
-
-    Raises:
-        OptionError: It cannot be read, or is not UTF-8.
-    """
+    """The UTF-8 text of a file, without a byte order mark."""
     try:
         data = path.read_bytes()
     except OSError as error:

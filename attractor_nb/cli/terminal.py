@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO
 
 from rich.console import Console, RenderableType
 from rich.live import Live
@@ -16,12 +16,11 @@ from rich.text import Text
 
 from attractor_nb.cli.reporting import stream_behind
 from attractor_nb.cli.tones import Tone
-from attractor_nb.model.terminal_text import shown
+from attractor_nb.model.texts import shown
 from attractor_nb.views.columns import cells
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import TextIO
 
     from rich.console import ConsoleOptions
 
@@ -34,21 +33,13 @@ REFRESHES_PER_SECOND: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of progress: a mark, a name in a column of its own, words, and a time at the right.
+    """One line of progress: a mark, a name in a column of its own, words, and a time at the right."""
 
-    Attributes:
-        mark: The sign of what happened.
-        name: The node, or empty.
-        words: What there is to say.
-        time: How long it took, in words.
-        tone: Tone of the mark, and of the words when it is ``BAD``.
-    """
-
-    mark: str
-    name: str
-    words: str = ""
-    time: str = ""
-    tone: Tone = Tone.PLAIN
+    mark: str  #: The sign of what happened.
+    name: str  #: The node, or empty.
+    words: str = ""  #: What there is to say.
+    time: str = ""  #: How long it took, in words.
+    tone: Tone = Tone.PLAIN  #: Tone of the mark, and of the words when it is ``BAD``.
 
 
 class _Console(Console):

@@ -1,4 +1,4 @@
-"""What a piece of text at a terminal says by its colour."""
+"""Colours of texts at a terminal, by their meaning."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 
 class Tone(StrEnum):
-    """What a piece of text says by its colour; the value is rich's name of the style."""
+    """The meaning of a text's colour; the value is rich's name of the style."""
 
     PLAIN = ""
     STRONG = "bold"

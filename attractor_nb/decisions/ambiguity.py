@@ -1,8 +1,8 @@
-"""What becomes of an attempt that was cut off before its commit and may have taken effect (RELIABILITY).
+"""The decision about an attempt that was cut off before its commit and may have taken effect (RELIABILITY).
 
-The node's ``on_interrupted`` decides, or whoever resumes: run it again, record it as failed, or ask a
-person. The order of the choices is a safe one: whoever approves the first choice of everything records
-a failure, and never runs an ambiguous command again.
+The node's ``on_interrupted`` decides, or the caller that resumes: run it again, record it as failed, or ask a
+person. The order of the choices is safe: a person who approves the first choice of everything records a
+failure, and never runs an ambiguous command again.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ MAX_LOST_WORKERS: Final = 3
 
 
 def policy_of(planned: PlannedNode, wanted: str | None) -> str:
-    """What a resume does with a cut-off attempt of a node; ``wanted`` is the caller's word in its place.
+    """The policy of a resume for a cut-off attempt of a node; ``wanted`` of the caller overrides the node's.
 
-    A human gate is never asked about: it only puts its own question again. A fan-out goes on with the
-    branches that it has; what becomes of a stage that was cut off in one of them is decided there.
+    A human gate is never asked about: it only puts its own question again. A fan-out continues with the
+    branches that it has. A stage that was cut off in one of them is decided there.
     """
     policy = wanted or planned.on_interrupted
     if planned.is_fan_out:
@@ -50,7 +50,7 @@ def question_id(flight: InFlight) -> str:
 
 
 def question_about(planned: PlannedNode, flight: InFlight) -> Question:
-    """What a person is asked about a cut-off attempt."""
+    """The question to a person about a cut-off attempt."""
     detail = f"Visit {flight.visit}, attempt {flight.attempt}."
     if command := planned.node.tool_command.strip():
         detail += f" Command: {command[:MAX_COMMAND_CHARACTERS]}"

@@ -1,4 +1,4 @@
-"""What makes a run stand still: breakpoints, read from text, and whether one holds at a moment.
+"""Breakpoints, which pause a run: parsed from text, and matched against a moment of a walk.
 
 | text | stops |
 | --- | --- |
@@ -9,7 +9,7 @@
 | ``context.n=3`` | before a stage, when a condition begins to hold (spec 10) |
 | ``review>draft`` | any of these in the child run of ``review`` |
 
-Knows the graph and values of a moment; no run.
+This module knows the graph and the values of a moment. It knows no run.
 """
 
 from __future__ import annotations
@@ -19,16 +19,22 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
+from attractor_nb.decisions.retries import final_outcome, should_retry
 from attractor_nb.errors import OptionError
-from attractor_nb.languages.condition.evaluate import evaluate_condition
-from attractor_nb.languages.condition.parser import parse_condition
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.languages.condition.parser import Condition, evaluate_condition, parse_condition
+from attractor_nb.model.outcome import Outcome
+from attractor_nb.model.stop import Stop
+from attractor_nb.model.texts import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from attractor_nb.languages.condition.syntax import Condition
+    from attractor_nb.decisions.effects import Execute, StageResult
+    from attractor_nb.decisions.planning.plan import Plan
+    from attractor_nb.decisions.run_state import RunState
+    from attractor_nb.model.events import StageStarted
     from attractor_nb.model.graph import Graph
+
 
 ON_ERROR: Final = "on:error"
 AFTER: Final = "after:"
@@ -43,60 +49,33 @@ _FORMS: Final = 'a node ("plan"), an edge ("plan->review"), "after:plan", "on:er
 
 
 class Breakpoint(msgspec.Struct, frozen=True):
-    """Where a run stands still.
+    """A place at which a run pauses."""
 
-    Attributes:
-        text: As people write it; the same text is the same breakpoint.
-        path: Nodes whose child runs lead there: ``review>``; empty for the run itself.
-        node: Stop before it, or after it; empty for the other kinds.
-        visit: Only before this visit; 0 for each.
-        source: Stop at the edge from here to ``node``; or empty.
-        is_after: Stop when there is an outcome.
-        is_error: Stop when it is a failure.
-        condition: Stop when it begins to hold; or None.
-    """
-
-    text: str
-    path: str = ""
-    node: str = ""
-    visit: int = 0
-    source: str = ""
-    is_after: bool = False
-    is_error: bool = False
-    condition: Condition | None = None
+    text: str  #: As people write it; the same text is the same breakpoint.
+    path: str = ""  #: Nodes whose child runs lead there: ``review>``; empty for the run itself.
+    node: str = ""  #: Stop before it, or after it; empty for the other kinds.
+    visit: int = 0  #: Only before this visit; 0 for each.
+    source: str = ""  #: Stop at the edge from here to ``node``; or empty.
+    is_after: bool = False  #: Stop when there is an outcome.
+    is_error: bool = False  #: Stop when it is a failure.
+    condition: Condition | None = None  #: Stop when it begins to hold; or None.
 
 
 class WalkMoment(NamedTuple):
-    """Where a walk is, between two steps.
+    """The position of a walk between two steps."""
 
-    Attributes:
-        node: The stage that is next, or that has just ended.
-        visit: Number of its visit.
-        is_after: It has ended.
-        came_from: Before a stage: where the edge begins by which it is entered; empty after a jump.
-        is_error: After it: it has failed, and is not tried again.
-        status: The outcome that conditions see.
-        label: The preferred label that they see.
-        lookup: Gives a value of the context.
-    """
-
-    node: str
-    visit: int
-    is_after: bool = False
-    came_from: str = ""
-    is_error: bool = False
-    status: str = "success"
-    label: str = ""
-    lookup: Callable[[str], object] = lambda _: None
+    node: str  #: The stage that is next, or that has just ended.
+    visit: int  #: Number of its visit.
+    is_after: bool = False  #: It has ended.
+    came_from: str = ""  #: Before a stage: where the edge begins by which it is entered; empty after a jump.
+    is_error: bool = False  #: After it: it has failed, and is not tried again.
+    status: str = "success"  #: The outcome that conditions see.
+    label: str = ""  #: The preferred label that they see.
+    lookup: Callable[[str], object] = lambda _: None  #: Gives a value of the context.
 
 
 def read_breakpoint(text: object, graph: Graph) -> Breakpoint:
-    """A breakpoint from its text.
-
-    Raises:
-        OptionError: It is none, or names what the graph does not have.
-        ConditionSyntaxError: It is a condition outside the language.
-    """
+    """A breakpoint from its text."""
     if not isinstance(text, str) or not text.strip():
         raise OptionError(f"a breakpoint must be text, not {text!r:.80}", hint=f"use {_FORMS}")
     rest, path = text.strip(), ""
@@ -190,3 +169,75 @@ def first_to_stop(
         if entry.text in holds and is_new:
             return entry
     return None
+
+
+# The moments of a walk at which a run may pause, as breakpoints and people see them.
+
+
+def moment_before(plan: Plan, state: RunState, started: StageStarted, lookup: Callable[[str], object]) -> WalkMoment:
+    """The moment before a visit begins; ``lookup`` gives a value of the walk's context."""
+    edge = None if state.incoming_edge is None else plan.edges[state.incoming_edge].edge
+    seen = state.seen
+    came_from = edge.source if edge is not None and edge.target == started.name else ""
+    return WalkMoment(
+        started.name,
+        started.visit,
+        came_from=came_from,
+        status=seen.status.value,
+        label=seen.preferred_label,
+        lookup=lookup,
+    )
+
+
+def lasting_outcome(state: RunState, effect: Execute, result: StageResult) -> Outcome | None:
+    """The final outcome of a stage; None where it is tried again, or was cut off or lost."""
+    if result.is_cut_off or result.lost or result.over_budget:
+        return None
+    failures = 1 + (state.in_flight.failures if state.in_flight else 0)
+    if result.outcome.status.is_failure and should_retry(effect.planned.retry, result.outcome, failures):
+        return None
+    return final_outcome(effect.planned, result.outcome, failures)
+
+
+def moment_after(started: StageStarted, outcome: Outcome) -> WalkMoment:
+    """The moment after a stage has come to an outcome, before an edge is chosen."""
+    return WalkMoment(
+        started.name,
+        started.visit,
+        is_after=True,
+        is_error=outcome.status.is_failure,
+        status=outcome.status.value,
+        label=outcome.preferred_label,
+    )
+
+
+def outcome_before(state: RunState) -> Outcome | None:
+    """The outcome of the stage before the next one; None where there was none."""
+    if not state.completed:
+        return None
+    reason = state.last_reason if state.last_status.is_failure else ""
+    return Outcome(state.last_status, notes=state.last_notes, failure_reason=reason)
+
+
+def stop_at(moment: WalkMoment, why: str, *, number: int, path: str, branch: str, outcome: Outcome | None) -> Stop:
+    """The stop of a walk, as people are told of it.
+
+    Args:
+        moment: Where it stands.
+        why: The breakpoint, ``step`` or ``pause``.
+        number: Number of the stop.
+        path: Nodes whose child runs lead to the run.
+        branch: The branch in it.
+        outcome: What the stage came to that has just ended.
+    """
+    return Stop(
+        number=number,
+        node=moment.node,
+        moment=AFTER_MOMENT if moment.is_after else BEFORE_MOMENT,
+        visit=moment.visit,
+        breakpoint=why,
+        branch=branch,
+        path=path,
+        edge=f"{moment.came_from}->{moment.node}" if moment.came_from else "",
+        outcome=outcome,
+    )

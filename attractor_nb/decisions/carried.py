@@ -1,17 +1,22 @@
-"""What an attempt is given of what came before, as a page for people (``carried.md``; spec 5.4)."""
+"""The context carried into an attempt, as a page for people (``carried.md``; spec 5.4)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.model.calls.messages import answer_of, message_tokens, messages_of, prompt_of
-from attractor_nb.model.calls.tokens import estimated_tokens
+from attractor_nb.model.calls.messages import (
+    Message,
+    answer_of,
+    estimated_tokens,
+    message_tokens,
+    messages_of,
+    prompt_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from attractor_nb.decisions.effects import Execute
-    from attractor_nb.model.calls.messages import Message
 
 CARRIED_FILE: Final = "carried.md"
 _MAX_LINES: Final = 40

@@ -1,4 +1,4 @@
-"""What a model stage is given of the run so far: fidelity, thread, preamble (spec 5.4, 9.2)."""
+"""The context that a model stage receives of the run so far: fidelity, thread, preamble (spec 5.4, 9.2)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from attractor_nb.decisions.fan_outs.joins import FAN_IN_TYPE
+from attractor_nb.decisions.branch_policies import FAN_IN_TYPE
 from attractor_nb.decisions.fidelity import degrade_once, resolve_thread
-from attractor_nb.decisions.preambles.preamble import beginning_of, build_preamble
-from attractor_nb.decisions.preambles.preamble_past import PreamblePast, StageSummary
+from attractor_nb.decisions.preamble import beginning_of, build_preamble
+from attractor_nb.decisions.preamble_page import PreamblePast, StageSummary
 from attractor_nb.model.branch import parts_of
-from attractor_nb.model.vocabulary.repetition import FOR_EACH_TYPE
 from attractor_nb.model.vocabulary.shapes import FUNCTION_TYPE
+from attractor_nb.model.vocabulary.value_forms import FOR_EACH_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,44 +27,39 @@ _WITHOUT_MODEL = frozenset(
 )
 
 
-class Carried(msgspec.Struct, frozen=True):
-    """What a stage is given of what came before.
+class PromptContext(msgspec.Struct, frozen=True):
+    """The context that a stage receives of the run so far."""
 
-    Attributes:
-        fidelity: The mode; empty for a stage that calls no model.
-        thread: Under ``full`` the thread's key, else empty.
-        thread_entry: Under ``full`` the entry that holds what the thread has thread_entry; empty at its beginning.
-        preamble: The text that its prompt begins with, possibly empty; under ``full`` what a thread that
-            begins is told, and what ``carry`` names.
-    """
-
-    fidelity: str = ""
-    thread: str = ""
+    fidelity: str = ""  #: The mode; empty for a stage that calls no model.
+    thread: str = ""  #: Under ``full`` the thread's key, else empty.
+    #: Under ``full`` the entry that holds what the thread has said; empty at its beginning.
     thread_entry: str = ""
+    #: The text that its prompt begins with, possibly empty; under ``full`` what a thread that begins is told, and what
+    #: ``carry`` names.
     preamble: str = ""
 
 
-def carry_over(plan: Plan, planned: PlannedNode, state: RunState, context: RunContext, run_id: str) -> Carried:
-    """What a stage that calls a model is given of the run so far (spec 5.4).
+def carry_over(plan: Plan, planned: PlannedNode, state: RunState, context: RunContext, run_id: str) -> PromptContext:
+    """The context that a stage that calls a model receives of the run so far (spec 5.4).
 
     Values are read from the context, large ones from the store behind it (ruling 31), and only those that
-    there is room for.
+    fit into the budget.
     """
     if planned.handler_type in _WITHOUT_MODEL or (planned.handler_type == FAN_IN_TYPE and not planned.asks_model):
-        return Carried()
+        return PromptContext()
     incoming = None if state.incoming_edge is None else plan.edges[state.incoming_edge]
     fidelity = planned.fidelity if incoming is None else incoming.fidelity
     if state.resumed_hops:
         fidelity, state.resumed_hops = degrade_once(fidelity), 0
     past = _past(plan, planned, state, context, run_id)
     if fidelity != "full":
-        return Carried(fidelity, preamble=build_preamble(fidelity, past))
+        return PromptContext(fidelity, preamble=build_preamble(fidelity, past))
     edge = None if incoming is None else incoming.edge
     previous = _node_before(planned, state)
     thread = resolve_thread(edge, planned.node, plan.graph, planned.subgraph_class, previous)
     thread_entry = state.threads.get(thread, "")
     preamble = build_preamble(fidelity, past) if thread_entry else beginning_of(past)
-    return Carried(fidelity, thread, thread_entry=thread_entry, preamble=preamble)
+    return PromptContext(fidelity, thread, thread_entry=thread_entry, preamble=preamble)
 
 
 def _node_before(planned: PlannedNode, state: RunState) -> str:

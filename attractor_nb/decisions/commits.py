@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
-from attractor_nb.decisions.failure_routes import end_reason, next_step
-from attractor_nb.decisions.routing import seen_of
+from attractor_nb.decisions.routing import condition_outcome, end_reason, next_step
 from attractor_nb.errors import ContextValueError
 from attractor_nb.model.events import StageCompleted, StageEnd, StageFailed
-from attractor_nb.model.outcome import Outcome, StageStatus
+from attractor_nb.model.outcome import Outcome, StageStatus, Usage, usage_problem
 
 if TYPE_CHECKING:
     from attractor_nb.decisions.effects import RunContext
     from attractor_nb.decisions.planning.plan import Plan, PlannedNode
     from attractor_nb.decisions.run_state import RunState
-    from attractor_nb.model.outcome import Usage
 
 
 def applied(context: RunContext, node_id: str, outcome: Outcome) -> Outcome:
@@ -32,7 +31,7 @@ def applied(context: RunContext, node_id: str, outcome: Outcome) -> Outcome:
 
 
 def totals(state: RunState, node_id: str, usage: Usage) -> tuple[Usage, Usage]:
-    """What node and run have consumed with this attempt, for its record."""
+    """The usage of the node and of the run with this attempt included, for its record."""
     whole = state.whole
     own = whole.usage_by_node.get(node_id)
     return usage if own is None else own + usage, whole.usage + usage
@@ -51,7 +50,7 @@ def commit_record(
     is_passed_through = planned.is_conditional and not plan.are_diamonds_own and status.is_success
     seen = state.seen
     if not is_passed_through:
-        seen = seen_of(outcome)
+        seen = condition_outcome(outcome)
         if not status.is_skipped:
             context.set("outcome", str(status))
             if outcome.preferred_label:
@@ -87,3 +86,150 @@ def commit_record(
     if isinstance(event, StageFailed):
         event.error = outcome.failure_reason
     return event, is_passed_through
+
+
+# Validation of the outcome that a handler returns (RELIABILITY, fault 8).
+#
+# Handlers and backends are foreign code and may be untyped: a wrong field must fail the stage that returned it,
+# with its name, and never the run.
+
+COST_KEY = "cost_usd"
+"""The context key under which a stage may say its price."""
+MAX_TEXT_CHARACTERS = 100_000
+"""Of each text of an outcome: it stands in the log, which is kept for ever and read whole."""
+_TEXTS = ("preferred_label", "notes", "failure_reason", "complaint")
+
+
+def checked_outcome(outcome: Outcome, node_id: str) -> Outcome:
+    """The outcome with each field of its type, or a FAIL that names the first that cannot be read.
+
+    None stands for an empty field, a list for a tuple, and a status's word for the status.
+
+    >>> checked_outcome(Outcome("success", suggested_next_ids=["done"]), "plan").suggested_next_ids
+    ('done',)
+    >>> checked_outcome(Outcome("success", notes=5), "plan").failure_reason
+    'the outcome of plan has a int as notes, not a text'
+    """
+    if (
+        type(outcome.status) is StageStatus
+        and type(outcome.preferred_label) is str
+        and type(outcome.suggested_next_ids) is tuple
+        and type(outcome.context_updates) is dict
+        and type(outcome.notes) is str
+        and type(outcome.failure_reason) is str
+        and not outcome.complaint
+        and outcome.usage is None
+        and outcome.retry_after_seconds is None
+        and not outcome.suggested_next_ids
+        and len(outcome.notes) + len(outcome.failure_reason) <= MAX_TEXT_CHARACTERS
+        and len(outcome.preferred_label) <= MAX_TEXT_CHARACTERS
+    ):
+        return outcome
+    return _mended(outcome, node_id)
+
+
+def with_observed(written: Outcome, observed: Outcome) -> Outcome | None:
+    """The outcome of a status file beside a failure that the engine observed; None when it does not count.
+
+    A file never makes more of such a failure (ruling 42). It may say another reason for it.
+
+    >>> with_observed(Outcome.success(), Outcome.fail("exit code 1"))
+    >>> with_observed(Outcome.retry(""), Outcome.fail("exit code 1")).failure_reason
+    'exit code 1'
+    >>> with_observed(Outcome.retry("again"), Outcome.fail("no key", is_terminal=True))
+    """
+    if not observed.status.is_failure:
+        return written
+    if not written.status.is_failure or (observed.is_terminal and written.status is not StageStatus.FAIL):
+        return None
+    return replace(
+        written,
+        failure_reason=written.failure_reason or observed.failure_reason,
+        is_terminal=written.is_terminal or observed.is_terminal,
+        retry_after_seconds=observed.retry_after_seconds,
+    )
+
+
+def with_declared_cost(outcome: Outcome, node_id: str) -> Outcome:
+    """The outcome with the price that its context updates declare as ``cost_usd`` (task-verification, 5).
+
+    A price in the usage goes before it. One that cannot be counted fails the stage.
+
+    >>> with_declared_cost(Outcome.success(context_updates={"cost_usd": 0.5}), "plan").usage.cost_usd
+    0.5
+    """
+    declared = outcome.context_updates.get(COST_KEY)
+    usage = outcome.usage or Usage()
+    if declared is None or usage.cost_usd is not None:
+        return outcome
+    priced = usage.with_price(declared)
+    if problem := usage_problem(priced):
+        refused = _refused(node_id, f"declares a cost that cannot be counted: {problem}")
+        return replace(refused, usage=outcome.usage)
+    return replace(outcome, usage=priced)
+
+
+def _mended(outcome: Outcome, node_id: str) -> Outcome:
+    if problem := usage_problem(outcome.usage):
+        return _refused(node_id, f"has a usage that cannot be counted: {problem}")
+    if refusal := _refusal(outcome, node_id):
+        return replace(refusal, usage=outcome.usage)  # what was spent counts, whatever it was spent on
+    return replace(
+        outcome,
+        status=StageStatus(outcome.status),
+        suggested_next_ids=tuple(outcome.suggested_next_ids or ()),
+        context_updates=dict(outcome.context_updates or {}),
+        **{name: _bounded(str(getattr(outcome, name) or "")) for name in _TEXTS},
+    )
+
+
+def _refusal(outcome: Outcome, node_id: str) -> Outcome | None:
+    """A FAIL that names the first field that cannot be read; None when all can."""
+    found: dict[str, Any] = {
+        name: getattr(outcome, name) for name in (*_TEXTS, "status", "suggested_next_ids", "context_updates")
+    }
+    status, ids, updates = found["status"], found["suggested_next_ids"], found["context_updates"]
+    if not isinstance(status, str) or status not in StageStatus.__members__.values():
+        return _refused(node_id, f"has the status {status!r:.80}, which is none of {', '.join(StageStatus)}")
+    for name in _TEXTS:
+        if found[name] is not None and not isinstance(found[name], str):
+            return _refused(node_id, f"has {_kind(found[name])} as {name}, not a text")
+    if not _are_ids(ids):
+        return _refused(node_id, "has suggested_next_ids that are no list of node ids")
+    if sum(len(entry) for entry in ids or ()) > MAX_TEXT_CHARACTERS:
+        return _refused(node_id, f"has suggested_next_ids of more than {MAX_TEXT_CHARACTERS} characters")
+    if len(found["preferred_label"] or "") > MAX_TEXT_CHARACTERS:
+        return _refused(node_id, f"has a preferred_label of more than {MAX_TEXT_CHARACTERS} characters")
+    if not _is_wait(outcome.retry_after_seconds):
+        return _refused(node_id, f"has {outcome.retry_after_seconds!r:.40} as retry_after_seconds")
+    if updates is not None and not isinstance(updates, Mapping):
+        return _refused(node_id, f"has {_kind(updates)} as context_updates, not a dict")
+    return None
+
+
+def _bounded(text: str) -> str:
+    left_out = len(text) - MAX_TEXT_CHARACTERS
+    return f"{text[:MAX_TEXT_CHARACTERS]}… ({left_out} characters left out)" if left_out > 0 else text
+
+
+def _refused(node_id: str, what: str) -> Outcome:
+    return Outcome.fail(f"the outcome of {node_id} {what}")
+
+
+def _kind(value: object) -> str:
+    return f"a {type(value).__name__}"
+
+
+def _is_wait(value: object) -> bool:
+    """Whether a value is a number of seconds, or None."""
+    if value is None:
+        return True
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
+
+
+def _are_ids(value: object) -> bool:
+    if value is None:
+        return True
+    if not isinstance(value, list | tuple):
+        return False
+    return all(isinstance(entry, str) for entry in cast("Sequence[object]", value))

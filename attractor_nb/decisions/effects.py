@@ -1,4 +1,4 @@
-"""What a traversal can ask for, and what it is told: the vocabulary between decisions and the engine.
+"""The effects that a traversal requests and the results that it receives: the protocol between decisions and engine.
 
 Execute   run one attempt of a stage         -> StageResult
 Wait      wait between attempts              -> running time in seconds
@@ -7,7 +7,7 @@ Record    a status without an execution      -> None
 Announce  an event for log and observers     -> None
 Commit    the one commit record of a stage   -> None
 
-Whoever performs Execute, Wait and Ask ends them when the run's ``max_duration`` is over.
+The engine ends Execute, Wait and Ask when the run's ``max_duration`` is over.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 if TYPE_CHECKING:
-    from attractor_nb.decisions.limits.bounds import Reached
+    from attractor_nb.decisions.bounds import BoundReached
     from attractor_nb.decisions.planning.plan import PlannedNode
     from attractor_nb.model.events import Event, StageEnd, StageStarted
     from attractor_nb.model.outcome import Outcome, Usage
@@ -34,7 +34,7 @@ class RunContext(Protocol):
 
     @property
     def kept(self) -> Mapping[str, Any]:
-        """What is kept under each key; what is not text, number or boolean there only ``get`` gives."""
+        """The stored value of each key; a value that is not text, number or boolean is read with ``get`` alone."""
         ...
 
     def set(self, key: str, value: Any) -> None:
@@ -46,59 +46,41 @@ class RunContext(Protocol):
         ...
 
     def take_changes(self) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """What changed since the last call."""
+        """The changes since the last call."""
         ...
 
 
 class Execute(msgspec.Struct, frozen=True):
-    """Run one attempt.
+    """Run one attempt."""
 
-    Attributes:
-        planned: The node.
-        started: The intent record. Whoever performs the effect announces it and applies it to the
-            state before anything is executed.
-        preamble: Context carried into a model's prompt.
-        note: What the stage's notes must say beside what its handler says, or empty.
-        thread_entry: Under ``full`` fidelity the entry of its thread that it goes on from; empty at the beginning.
-        complaint: What was wrong with the last answer of this visit, for the model's prompt; or empty.
-    """
-
-    planned: PlannedNode
+    planned: PlannedNode  #: The node.
+    #: The intent record. Whoever performs the effect announces it and applies it to the state before anything is
+    #: executed.
     started: StageStarted
-    preamble: str = ""
-    note: str = ""
+    preamble: str = ""  #: Context carried into a model's prompt.
+    note: str = ""  #: What the stage's notes must say beside what its handler says, or empty.
+    #: Under ``full`` fidelity the entry of its thread that it goes on from; empty at the beginning.
     thread_entry: str = ""
-    complaint: str = ""
+    complaint: str = ""  #: What was wrong with the last answer of this visit, for the model's prompt; or empty.
 
 
 class StageResult(msgspec.Struct, frozen=True):
-    """How an attempt ended.
+    """The end of an attempt: outcome, duration and usage."""
 
-    Attributes:
-        outcome: Its outcome; exceptions and timeouts are outcomes too.
-        duration: Seconds.
-        elapsed: Running time of the whole run in seconds, for ``max_duration``.
-        is_cut_off: ``max_duration`` ended it: what it did is not known, and its outcome means nothing.
-        lost: Why who executed it is gone; what it did is not known, and its outcome means nothing. Or empty.
-        is_saved: It saved the conversation of its thread, which counts once the stage is committed.
-        is_cached: It came from the cache, and nothing was executed.
-        saved: What it had consumed when it was executed; None when that is not known, or it was now.
-        over_budget: The bound for which it was ended between two requests; None when it was not.
-        files: Its ``StageFiles``, for who decides otherwise about it; None when it has none that count.
-        commit: The commit of the run's worktree at which it left it; empty where there is none.
-    """
-
-    outcome: Outcome
-    duration: float
-    elapsed: float
-    is_cut_off: bool = False
-    lost: str = ""
-    is_saved: bool = False
-    is_cached: bool = False
+    outcome: Outcome  #: Its outcome; exceptions and timeouts are outcomes too.
+    duration: float  #: Seconds.
+    elapsed: float  #: Running time of the whole run in seconds, for ``max_duration``.
+    is_cut_off: bool = False  #: ``max_duration`` ended it: its effects are not known, and its outcome means nothing.
+    lost: str = ""  #: Why its worker was lost; its effects are not known, and its outcome means nothing. Or empty.
+    is_saved: bool = False  #: It saved the conversation of its thread, which counts once the stage is committed.
+    is_cached: bool = False  #: It came from the cache, and nothing was executed.
+    #: What it had consumed when it was executed; None when that is not known, or it was now.
     saved: Usage | None = None
-    over_budget: Reached | None = None
-    files: Any = None
-    commit: str = ""
+    over_budget: BoundReached | None = (
+        None  #: The bound for which it was ended between two requests; None when it was not.
+    )
+    files: Any = None  #: Its ``StageFiles``, for a decision that changes its outcome; None when it has none that count.
+    commit: str = ""  #: The commit of the run's worktree at which it left it; empty where there is none.
 
 
 class Wait(msgspec.Struct, frozen=True):
@@ -114,17 +96,11 @@ class Ask(msgspec.Struct, frozen=True):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What came of a question.
+    """The result of a question."""
 
-    Attributes:
-        answer: The durable answer; None when there is none.
-        elapsed: Running time of the whole run in seconds.
-        problem: Why nobody could be asked, or empty.
-    """
-
-    answer: Answer | None
-    elapsed: float
-    problem: str = ""
+    answer: Answer | None  #: The durable answer; None when there is none.
+    elapsed: float  #: Running time of the whole run in seconds.
+    problem: str = ""  #: Why nobody could be asked, or empty.
 
 
 class RecordStatus(msgspec.Struct, frozen=True):
@@ -143,39 +119,24 @@ class Announce(msgspec.Struct, frozen=True):
 
 
 class Commit(msgspec.Struct, frozen=True):
-    """Make the end of a stage durable, then go on. The state has taken it in already.
+    """Make the end of a stage durable, then go on. The state has taken it in already."""
 
-    Attributes:
-        event: The commit record.
-        is_landmark: A gate, a failure or an exit: checkpoint.json is written at once (ruling 29).
-    """
-
-    event: StageEnd
-    is_landmark: bool
+    event: StageEnd  #: The commit record.
+    is_landmark: bool  #: A gate, a failure or an exit: checkpoint.json is written at once (ruling 29).
 
 
 class RunEnd(msgspec.Struct, frozen=True):
-    """How the traversal ended.
+    """The end of a traversal."""
 
-    Attributes:
-        is_success: Whether the pipeline's outcome is success.
-        reason: Why not.
-        is_resumable: A bound stopped it before a stage; with a higher one it can go on.
-        restart_target: Set when a ``loop_restart`` edge was taken: go on there, afresh.
-        bound: Name of the bound that stopped it, or empty.
-        is_unmeasured: A stage could not be tried for a reason outside the pipeline: the run is interrupted (ruling 51).
-        veto: For a branch: why its fan-out fails whatever its policies say, or empty.
-        return_target: For a branch: where its fan-out is to go on, or empty (ruling 36).
-    """
-
-    is_success: bool
-    reason: str = ""
-    is_resumable: bool = False
-    restart_target: str = ""
-    bound: str = ""
+    is_success: bool  #: Whether the pipeline's outcome is success.
+    reason: str = ""  #: Why not.
+    is_resumable: bool = False  #: A bound stopped it before a stage; with a higher one it can go on.
+    restart_target: str = ""  #: Set when a ``loop_restart`` edge was taken: go on there, afresh.
+    bound: str = ""  #: Name of the bound that stopped it, or empty.
+    #: A stage could not be tried for a reason outside the pipeline: the run is interrupted (ruling 51).
     is_unmeasured: bool = False
-    veto: str = ""
-    return_target: str = ""
+    veto: str = ""  #: For a branch: why its fan-out fails whatever its policies say, or empty.
+    return_target: str = ""  #: For a branch: where its fan-out is to go on, or empty (ruling 36).
 
 
 Effect = Execute | Wait | Ask | RecordStatus | Announce | Commit

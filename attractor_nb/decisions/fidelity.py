@@ -1,4 +1,4 @@
-"""How much earlier context a stage gets, and whose session it shares (spec 5.4)."""
+"""Resolution of fidelity and thread: the amount of context that a stage receives, and its session (spec 5.4)."""
 
 from __future__ import annotations
 

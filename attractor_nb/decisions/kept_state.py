@@ -1,7 +1,7 @@
-"""A run's state as a checkpoint has it (spec 5.3; ruling 29).
+"""The state of a run as its checkpoint stores it (spec 5.3; ruling 29).
 
-A field here is the attribute of that name of what is kept, under the name that it has in JSON. What has another
-form there is listed in ``_OTHERWISE``, and is the only thing that is said once for each direction.
+A field here is the attribute of that name in the state, under its name in JSON. Fields of another form are
+listed in ``_OTHERWISE``; they alone are converted by a rule for each direction.
 """
 
 from __future__ import annotations
@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
-from attractor_nb.decisions.branch_states import BranchState, BranchStates
-from attractor_nb.decisions.last_failures import LastFailure
 from attractor_nb.decisions.notes import Note
-from attractor_nb.decisions.preambles.preamble_past import StageSummary
-from attractor_nb.decisions.routing import Seen
-from attractor_nb.decisions.run_state import InFlight, RunState
+from attractor_nb.decisions.preamble_page import StageSummary
+from attractor_nb.decisions.routing import ConditionOutcome
+from attractor_nb.decisions.run_state import BranchState, BranchStates, InFlight, LastFailure, RunState
 from attractor_nb.model.events import ParallelBranchCompleted
 from attractor_nb.model.outcome import StageStatus, Usage
 from attractor_nb.model.record import Record, no_values
@@ -30,7 +28,7 @@ _stage_of: Final = attrgetter("node_id", "label", "status", "notes", "excerpt", 
 
 
 class KeptState(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """What the entries that the spec names do not say already; older checkpoints lack what has a default."""
+    """The state beyond the entries that the spec names; older checkpoints lack the fields that have a default."""
 
     stale_gates: list[str]
     failed_in: dict[str, list[str]] = msgspec.field(default_factory=no_values)
@@ -38,7 +36,7 @@ class KeptState(Record, frozen=True, kw_only=True, omit_defaults=False):
     redirects: int
     restarts: int
     elapsed_seconds: float
-    seen: Seen
+    seen: ConditionOutcome
     last: tuple[StageStatus, str, str]
     last_notes: str = ""
     failure: LastFailure | None = None
@@ -59,7 +57,7 @@ class KeptState(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class KeptRun(Record, frozen=True, kw_only=True):
-    """The entries of a checkpoint that say where the run, or a branch of it, stands."""
+    """The entries of a checkpoint that hold the state of the run, or of a branch."""
 
     next_node: str
     completed: list[str] = msgspec.field(name="completed_nodes")
@@ -71,7 +69,7 @@ class KeptRun(Record, frozen=True, kw_only=True):
 
 
 class KeptBranch(KeptRun, frozen=True):
-    """A branch that is under way: before the entries of a run stands what is a branch's own."""
+    """A branch that is under way: its own entries come before those of a run."""
 
     path: str
     id: str
@@ -101,11 +99,7 @@ def checkpoint_entries(state: RunState) -> dict[str, Any]:
 
 
 def state_of(checkpoint: Mapping[str, Any]) -> RunState:
-    """The state that the entries of a checkpoint say.
-
-    Raises:
-        ValueError: They have a foreign shape; the message says where.
-    """
+    """The state that the entries of a checkpoint say."""
     return _restored(KeptRun.from_plain(checkpoint))
 
 

@@ -1,9 +1,9 @@
-"""Which events of a log count: what a rewind went behind is set aside, and stays in the log.
+"""The events of a log that count: a rewind sets the events after its target aside, and they stay in the log.
 
-The log is append-only and the truth, so going back is a record too (``PipelineRewound``). Whoever
-folds events, to a state, a context or a picture, folds ``counted_events(events)``: there is no other place
-that knows what a rewind undoes. What it does not undo (what was spent, which visit numbers are used)
-is in the record itself. The module knows events of one run directory, and nothing of where they lie.
+The log is append-only and the truth, so a rewind is a record too (``PipelineRewound``). Every fold of events,
+to a state, a context or a picture, folds ``counted_events(events)``: no other place knows the effect of a
+rewind. Totals that a rewind does not undo (spending, used visit numbers) are in the record itself. The module
+knows the events of one run directory, and not where they are stored.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ import msgspec
 
 from attractor_nb.errors import RunError
 from attractor_nb.model.branch import parts_of
-from attractor_nb.model.events import PipelineRewound, StageEnd, StageStarted
+from attractor_nb.model.events import (
+    Event,
+    InterviewCompleted,
+    InterviewStarted,
+    InterviewTimeout,
+    PipelineRewound,
+    StageEnd,
+    StageStarted,
+)
 from attractor_nb.model.events.logged_events import LoggedEvents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from attractor_nb.model.events import Event
 
 MAX_LISTED = 20
 
 
 class Point(msgspec.Struct, frozen=True):
-    """A place in the events that count: just before a visit.
+    """A place in the events that count: just before a visit."""
 
-    Attributes:
-        node_id: The node that was visited.
-        visit: Number of the visit.
-        sequence: The last event before it.
-        stages: How many stages were committed since.
-    """
-
-    node_id: str
-    visit: int
-    sequence: int
-    stages: int
+    node_id: str  #: The node that was visited.
+    visit: int  #: Number of the visit.
+    sequence: int  #: The last event before it.
+    stages: int  #: How many stages were committed since.
 
 
 def counted_events(events: Iterable[Event]) -> LoggedEvents:
@@ -133,3 +133,53 @@ def latest_attempts(events: LoggedEvents) -> dict[str, tuple[int, int]]:
     """Visit and attempt of each stage outside of branches that was begun latest."""
     started = events.select(StageStarted)
     return {event.name: (event.visit, event.attempt) for event in started if not event.branch}
+
+
+# The open questions of a run: one fold of its log for inbox, server, command line and resume.
+
+
+def interviews_under_way(events: Iterable[Event]) -> tuple[InterviewStarted | InterviewCompleted, ...]:
+    """Questions and answers since the last attempt that ended: those of gates that were cut off.
+
+    In a branch it is the last attempt of the branch that counts: several gates may wait at a time.
+
+    An attempt that was cut off as well does not hide them: the answer that one resume took and could
+    not commit is there for the next.
+    """
+    found: list[InterviewStarted | InterviewCompleted] = []
+    ended: set[str] = set()
+    for event in reversed(counted_events(events).select(InterviewStarted, InterviewCompleted, StageEnd)):
+        if isinstance(event, InterviewStarted | InterviewCompleted):
+            if event.branch not in ended:
+                found.append(event)
+        elif not event.branch:
+            break
+        else:
+            ended.add(event.branch)
+    return tuple(reversed(found))
+
+
+def fold_question(waiting: dict[str, InterviewStarted], event: Event) -> None:
+    """Take an event into the questions that wait, by id; the end of an attempt closes those of its branch."""
+    match event:
+        case InterviewStarted():
+            waiting[event.question_id] = event
+        case InterviewCompleted() | InterviewTimeout():
+            waiting.pop(event.question_id, None)
+        case StageEnd() if waiting:
+            for over in [key for key, asked in waiting.items() if event.branch in {"", asked.branch}]:
+                del waiting[over]
+        case _:
+            pass
+
+
+def open_questions(events: Iterable[Event]) -> dict[str, InterviewStarted]:
+    """The questions that wait for an answer, by id, as they were asked last.
+
+    Args:
+        events: The log of a run.
+    """
+    waiting: dict[str, InterviewStarted] = {}
+    for event in counted_events(events).select(InterviewStarted, InterviewCompleted, InterviewTimeout, StageEnd):
+        fold_question(waiting, event)
+    return waiting

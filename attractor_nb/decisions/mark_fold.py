@@ -36,21 +36,14 @@ _SILENT_TYPES: Final = {"start", "exit", "conditional", "parallel", "wait.human"
 
 
 class MarkFold(msgspec.Struct):
-    """The marks so far.
+    """The marks so far."""
 
-    Attributes:
-        before: Those of child runs, and of what a restart continues.
-        answers: Who answered in the stages that were committed; ``marks`` says who will, as long as nobody has.
-        backends: What answered there.
-        stand_ins: Nodes whose latest outcome was given, by branch and node.
-        is_new: They may have changed; for whoever sets this back.
-    """
-
-    before: ResultMarks = ResultMarks()
+    before: ResultMarks = ResultMarks()  #: Those of child runs, and of what a restart continues.
+    #: Who answered in the stages that were committed; ``marks`` says who will, as long as nobody has.
     answers: Answers = ""
-    backends: dict[str, None] = {}
-    stand_ins: dict[tuple[str, str], StandIn] = {}
-    is_new: bool = False
+    backends: dict[str, None] = {}  #: What answered there.
+    stand_ins: dict[tuple[str, str], StandIn] = {}  #: Nodes whose latest outcome was given, by branch and node.
+    is_new: bool = False  #: They may have changed; for whoever sets this back.
     _given: dict[str, StandIn] = {}
     """What stands in for nodes from now on."""
     _by_hand: set[str] = set()

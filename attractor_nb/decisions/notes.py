@@ -1,8 +1,8 @@
-"""What of a run's events is worth telling a later stage (spec 5.4): one line each, the same in equal runs.
+"""Notes of a run's events for later stages (spec 5.4): one line each, the same in equal runs.
 
-Two kinds: notable ones, which are results (a failure, an answer, a way back), and incidents, which are how
-results came about (an attempt that was tried again, a tool call). Warnings to people are neither: they tell
-of keys, prices and files, not of the work. Neither who answered nor how long it took is told.
+There are two kinds. Notable events are results: a failure, an answer, a way back. Incidents are steps towards
+a result: a retried attempt, a tool call. Warnings to people are neither: they concern keys, prices and files,
+not the work. A note names neither the person who answered nor the time that it took.
 """
 
 from __future__ import annotations
@@ -35,15 +35,10 @@ _MAX_ARGUMENT: Final = 60
 
 
 class Note(NamedTuple):
-    """A line that later stages may be told.
+    """A line that later stages may be told."""
 
-    Attributes:
-        kind: ``failure``, ``answer``, ``way back``, ``retry`` or ``tool call``.
-        text: The line.
-    """
-
-    kind: str
-    text: str
+    kind: str  #: ``failure``, ``answer``, ``way back``, ``retry`` or ``tool call``.
+    text: str  #: The line.
 
 
 def note_of(event: Event) -> Note | None:
@@ -74,7 +69,7 @@ def _note(kind: str, text: str) -> Note:
 
 
 def _tool_line(event: ToolCallEnded) -> str:
-    """What was called with what, and what came of it."""
+    """A tool call as a line: tool, arguments and result."""
     given = ", ".join(f"{name}={_shown(value)}" for name, value in event.arguments.items())
     line = f"{event.name}: {event.tool}({given})"
     if event.skipped:

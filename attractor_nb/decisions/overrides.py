@@ -1,7 +1,7 @@
-"""What a debugger has changed for one run, folded from its log: prompts, pins, and where the run stood.
+"""The changes of a debugger to one run, folded from its log: prompts, pins and mocks.
 
-Edited values of the context are in the folds of state and context; here is what holds from then on for the
-stages that are to come, in a resumed run, too.
+Edited values of the context are in the folds of state and context. The overrides here hold for all later
+stages, in a resumed run, too.
 """
 
 from __future__ import annotations
@@ -33,28 +33,18 @@ _ENGINES_PREFIXES = ("internal.", "graph.")
 
 
 class Pin(NamedTuple):
-    """What a stage comes to without being executed.
+    """A fixed outcome of a stage, which is then not executed."""
 
-    Attributes:
-        outcome: Its outcome.
-        response: The text of its response.md; empty for none.
-    """
-
-    outcome: Outcome
-    response: str = ""
+    outcome: Outcome  #: Its outcome.
+    response: str = ""  #: The text of its response.md; empty for none.
 
 
 class Overrides(msgspec.Struct):
-    """What holds for stages to come.
+    """The overrides of later stages."""
 
-    Attributes:
-        prompts: Prompts in place of those of the graph, by node.
-        pins: What nodes come to without being executed, by node.
-        mocks: Nodes that something else executes; what, only the process knows in which it was said.
-    """
-
-    prompts: dict[str, str] = {}
-    pins: dict[str, Pin] = {}
+    prompts: dict[str, str] = {}  #: Prompts in place of those of the graph, by node.
+    pins: dict[str, Pin] = {}  #: Outcomes of nodes that are not executed, by node.
+    #: Nodes that a mock executes; the mock itself is known only to the process that set it.
     mocks: dict[str, None] = {}
 
     def apply(self, event: DebuggerChanged) -> None:
@@ -73,7 +63,7 @@ class Overrides(msgspec.Struct):
             self.mocks.pop(node, None)
 
     def to_events(self) -> list[DebuggerChanged]:
-        """Records that come to the same, for the log of a directory that begins anew."""
+        """Records of the same overrides, for the log of a new run directory."""
         prompts = [DebuggerChanged(change="prompt", node=node, text=text) for node, text in self.prompts.items()]
         pins = [
             DebuggerChanged(change="pin", node=node, outcome=pin.outcome, text=pin.response)
@@ -83,7 +73,7 @@ class Overrides(msgspec.Struct):
 
 
 def overrides_of(events: Iterable[Event]) -> Overrides:
-    """What the events of a log that count say."""
+    """The overrides in the events of a log that count."""
     found = Overrides()
     for event in LoggedEvents.of(events).select(DebuggerChanged, PipelineForked, PipelineRewound):
         if isinstance(event, DebuggerChanged):
@@ -94,7 +84,7 @@ def overrides_of(events: Iterable[Event]) -> Overrides:
 
 
 def what_a_resume_loses(events: Iterable[Event], *, has_breakpoints: bool) -> list[RunWarning]:
-    """What must be said when a run goes on that was debugged: breakpoints and mocks ended with their process.
+    """Warnings for the resume of a debugged run: breakpoints and mocks ended with their process.
 
     Args:
         events: The events of the log that count.
@@ -131,11 +121,7 @@ def is_of_the_engine(key: str) -> bool:
 
 
 def check_key(key: object) -> str:
-    """A key of the context that may be set by hand.
-
-    Raises:
-        OptionError: It is the engine's own.
-    """
+    """A key of the context that may be set by hand."""
     if not isinstance(key, str) or not key:
         raise OptionError(f"a key of the context must be text, not {key!r:.80}")
     if key in _ENGINES_OWN:

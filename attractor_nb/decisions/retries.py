@@ -1,6 +1,6 @@
-"""Whether a stage is tried again, how long to wait, and what failures mean (spec 3.5, 3.6; ruling 13).
+"""Retries of a stage: the decision, the delay, and the meaning of failures (spec 3.5, 3.6; ruling 13).
 
-Knows nothing of clocks: the caller waits, and gives the chance that jitter needs.
+The module knows nothing of clocks: the caller waits, and passes the random numbers for jitter.
 """
 
 from __future__ import annotations
@@ -44,33 +44,20 @@ TRANSIENT_NAMES: Final = frozenset({"TransportError", "APIConnectionError", "Con
 
 
 class BackoffConfig(msgspec.Struct, frozen=True):
-    """How long to wait between attempts (spec 3.6).
+    """The delays between attempts (spec 3.6)."""
 
-    Attributes:
-        initial_delay_ms: Delay before the first retry.
-        backoff_factor: Multiplier from one delay to the next.
-        max_delay_ms: No delay is longer.
-        has_jitter: Each delay is multiplied by a random number in [0.5, 1.5].
-    """
-
-    initial_delay_ms: int = 200
-    backoff_factor: float = 2.0
-    max_delay_ms: int = 60_000
-    has_jitter: bool = True
+    initial_delay_ms: int = 200  #: Delay before the first retry.
+    backoff_factor: float = 2.0  #: Multiplier from one delay to the next.
+    max_delay_ms: int = 60_000  #: No delay is longer.
+    has_jitter: bool = True  #: Each delay is multiplied by a random number in [0.5, 1.5].
 
 
 class RetryPolicy(msgspec.Struct, frozen=True):
-    """How often a stage is tried.
+    """The number of attempts of a stage, and the delays between them."""
 
-    Attributes:
-        max_attempts: Attempts within a visit, the first included.
-        backoff: Delays between them.
-        retries_failures: FAIL is retried as RETRY is, unless it is terminal.
-    """
-
-    max_attempts: int = 1
-    backoff: BackoffConfig = BackoffConfig()
-    retries_failures: bool = False
+    max_attempts: int = 1  #: Attempts within a visit, the first included.
+    backoff: BackoffConfig = BackoffConfig()  #: Delays between them.
+    retries_failures: bool = False  #: FAIL is retried as RETRY is, unless it is terminal.
 
 
 PRESETS: Final[Mapping[str, RetryPolicy]] = {
@@ -112,7 +99,7 @@ def _default_retries(graph: Graph) -> int | None:
 def delay_seconds(
     backoff: BackoffConfig, attempt: int, uniform: Callable[[float, float], float], asked_seconds: float | None = None
 ) -> float:
-    """How long to wait after a failed attempt; jitter comes before the cap, so the cap holds.
+    """The delay after a failed attempt; jitter comes before the cap, so the cap holds.
 
     >>> delay_seconds(BackoffConfig(has_jitter=False), 3, lambda low, high: high)
     0.8
@@ -177,7 +164,7 @@ def final_outcome(planned: PlannedNode, outcome: Outcome, failures: int) -> Outc
 
 
 def outcome_of_exception(error: BaseException) -> Outcome:
-    """What an exception of a handler means (spec 3.6, Appendix D). Never raises.
+    """The outcome that an exception of a handler means (spec 3.6, Appendix D). Never raises.
 
     RETRY for transient failures: RetryableError, network errors, timeouts, HTTP 408, 409, 425, 429
     and 5xx. Terminal FAIL for what stays wrong: TerminalError, other HTTP 4xx, invalid pipelines,

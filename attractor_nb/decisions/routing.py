@@ -1,6 +1,6 @@
-"""Which edge a stage leaves by (spec 3.3; rulings 12, 14).
+"""Routing: the edge by which a run leaves a stage (spec 3.3; rulings 12, 14).
 
-Knows nothing of failures: after a FAIL, ``failures`` decides what of this applies.
+The rules for edges come first. The rules for failures below decide which of them apply after a FAIL.
 """
 
 from __future__ import annotations
@@ -8,37 +8,40 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+from msgspec.structs import replace
 
-from attractor_nb.languages.condition.evaluate import Lookup, evaluate_condition, explain_condition, value_at_key
-from attractor_nb.model.outcome import StageStatus
-from attractor_nb.model.vocabulary.labels import label_text, normalize_label
+from attractor_nb.decisions.branch_policies import IGNORE, WAIT_ALL
+from attractor_nb.languages.condition.parser import Lookup, evaluate_condition, explain_condition, value_at_key
+from attractor_nb.model.branch import branch_path, parts_of
+from attractor_nb.model.outcome import Outcome, StageStatus
+from attractor_nb.model.vocabulary.value_forms import label_text, normalize_label
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor_nb.decisions.planning.plan import PlannedEdge, PlannedNode
-    from attractor_nb.model.outcome import Outcome
+    from attractor_nb.decisions.planning.plan import Plan, PlannedEdge, PlannedNode
+
 
 MAX_VALUE_CHARACTERS = 80
 _LIKE_FALSE: Final = frozenset({"false", "no", "0"})
 
 
-class Seen(msgspec.Struct, frozen=True, array_like=True):
-    """What conditions and labels see: for a diamond, the stage before it (ruling 16)."""
+class ConditionOutcome(msgspec.Struct, frozen=True, array_like=True):
+    """The outcome that conditions and labels see: for a diamond, that of the stage before it (ruling 16)."""
 
     status: StageStatus
     preferred_label: str = ""
 
 
-_SUCCESS = Seen(StageStatus.SUCCESS)
+_SUCCESS = ConditionOutcome(StageStatus.SUCCESS)
 
 
-def seen_of(outcome: Outcome) -> Seen:
-    """What the edges of a stage see of its outcome; SKIPPED routes like SUCCESS (ruling 20)."""
+def condition_outcome(outcome: Outcome) -> ConditionOutcome:
+    """The outcome of a stage as its edges see it; SKIPPED routes like SUCCESS (ruling 20)."""
     label, status = outcome.preferred_label, outcome.status
     if status.is_skipped or status is _SUCCESS.status:
-        return Seen(_SUCCESS.status, label) if label else _SUCCESS
-    return Seen(status, label)
+        return ConditionOutcome(_SUCCESS.status, label) if label else _SUCCESS
+    return ConditionOutcome(status, label)
 
 
 JUMPS: Final = frozenset({"retry_target", "fallback_retry_target", "graph_retry_target", "graph_fallback_retry_target"})
@@ -48,25 +51,20 @@ BRANCH_END: Final = "branch_end"
 
 
 class Step(msgspec.Struct, frozen=True):
-    """The next step.
+    """The next step."""
 
-    Attributes:
-        target: Id of the next node; empty where a branch ends.
-        edge: The edge taken, or None for a jump.
-        reason: What decided: ``condition``, ``preferred_label``, ``suggested_id``, ``default``,
-            ``only_edge``, ``weight``, ``lexical``, ``conditional_target``, ``retry_target``,
-            ``fallback_retry_target``, ``graph_retry_target`` or ``graph_fallback_retry_target``; of a
-            fan-out ``join``; of a branch that ends here ``branch_end``.
-        detail: One line for people.
-    """
-
-    target: str
-    edge: PlannedEdge | None
+    target: str  #: Id of the next node; empty where a branch ends.
+    edge: PlannedEdge | None  #: The edge taken, or None for a jump.
+    #: What decided: ``condition``, ``preferred_label``, ``suggested_id``, ``default``, ``only_edge``, ``weight``,
+    #: ``lexical``, ``conditional_target``, ``retry_target``, ``fallback_retry_target``, ``graph_retry_target`` or
+    #: ``graph_fallback_retry_target``; of a fan-out ``join``; of a branch that ends here ``branch_end``.
     reason: str
-    detail: str = ""
+    detail: str = ""  #: One line for people.
 
 
-def select_edge(planned: PlannedNode, seen: Seen, suggested_ids: Sequence[str], lookup: Lookup) -> Step | None:
+def select_edge(
+    planned: PlannedNode, seen: ConditionOutcome, suggested_ids: Sequence[str], lookup: Lookup
+) -> Step | None:
     """The edge by which a stage is left, or None when none matches (ruling 14).
 
     A condition that holds wins, then the preferred label, then the suggested ids in their order, then
@@ -83,7 +81,7 @@ def select_edge(planned: PlannedNode, seen: Seen, suggested_ids: Sequence[str], 
     )
 
 
-def match_condition(planned: PlannedNode, seen: Seen, lookup: Lookup) -> Step | None:
+def match_condition(planned: PlannedNode, seen: ConditionOutcome, lookup: Lookup) -> Step | None:
     """The best edge whose condition holds, or None."""
     status = read_status(planned, seen)
     for edge in planned.conditional:
@@ -93,8 +91,8 @@ def match_condition(planned: PlannedNode, seen: Seen, lookup: Lookup) -> Step | 
     return None
 
 
-def read_status(planned: PlannedNode, seen: Seen) -> StageStatus:
-    """What ``outcome`` reads in the conditions of a node's edges (ruling 35).
+def read_status(planned: PlannedNode, seen: ConditionOutcome) -> StageStatus:
+    """The value of ``outcome`` in the conditions of a node's edges (ruling 35).
 
     A partial success is a success there, unless one of them tells the two apart.
     """
@@ -112,7 +110,7 @@ def misread_texts(planned: PlannedNode, lookup: Lookup) -> list[str]:
     ]
 
 
-def match_hint(planned: PlannedNode, seen: Seen, suggested_ids: Sequence[str]) -> Step | None:
+def match_hint(planned: PlannedNode, seen: ConditionOutcome, suggested_ids: Sequence[str]) -> Step | None:
     """The unconditional edge that the stage asked for by label or target, or None.
 
     Of several edges with the preferred label one whose target is suggested wins: a person at a gate
@@ -148,14 +146,14 @@ def match_weight(edges: Sequence[PlannedEdge]) -> Step | None:
     return Step(edge.target, edge, "lexical", f"first by target id among weight {edge.weight}")
 
 
-def describe_no_match(planned: PlannedNode, seen: Seen, lookup: Lookup) -> str:
-    """Why no edge matched: each condition, and the values that it saw."""
+def describe_no_match(planned: PlannedNode, seen: ConditionOutcome, lookup: Lookup) -> str:
+    """The reason why no edge matched: each condition, and the values that it saw."""
     hint = f', preferred label "{seen.preferred_label}"' if seen.preferred_label else ""
     edges = [_refusal(planned, edge, seen, lookup) for edge in planned.edges]
     return f"no matching edge from {planned.id} (outcome {seen.status.value}{hint}): {'; '.join(edges)}"
 
 
-def _refusal(planned: PlannedNode, edge: PlannedEdge, seen: Seen, lookup: Lookup) -> str:
+def _refusal(planned: PlannedNode, edge: PlannedEdge, seen: ConditionOutcome, lookup: Lookup) -> str:
     if edge.condition is None:
         return f"{edge.target} is not for a failure"
     verdicts = explain_condition(edge.condition, read_status(planned, seen).value, seen.preferred_label, lookup)
@@ -163,3 +161,173 @@ def _refusal(planned: PlannedNode, edge: PlannedEdge, seen: Seen, lookup: Lookup
         f'`{verdict.clause}` saw "{verdict.value[:MAX_VALUE_CHARACTERS]}"' for verdict in verdicts if not verdict.holds
     )
     return f"{edge.target} when {saw}"
+
+
+# The next step after each outcome, failures included (spec 3.7; ruling 15).
+
+
+def next_step(
+    plan: Plan, planned: PlannedNode, outcome: Outcome, seen: ConditionOutcome, lookup: Lookup, branch: str = ""
+) -> Step | None:
+    """The next step after a stage's final outcome, or None when the run ends here.
+
+    Args:
+        plan: The plan.
+        planned: The node that was executed.
+        outcome: Its outcome after retries.
+        seen: What its edges see: its own outcome, or for a diamond that of the stage before it.
+        lookup: Reads the context.
+        branch: Path of the branch in which it was executed; empty for the run itself.
+    """
+    only = planned.only_step
+    if (
+        only is not None
+        and not planned.is_conditional
+        and not outcome.status.is_failure
+        and not seen.preferred_label
+        and not outcome.suggested_next_ids
+    ):
+        step: Step | None = only  # as select_edge says, in nearly all steps
+    else:
+        step = _next_step(plan, planned, outcome, seen, lookup, branch)
+    return step if step is None or not branch else within_branch(plan, step, branch)
+
+
+def _next_step(
+    plan: Plan, planned: PlannedNode, outcome: Outcome, seen: ConditionOutcome, lookup: Lookup, branch: str
+) -> Step | None:
+    """The next step, wherever it leads."""
+    if planned.is_fan_out:
+        return _from_fan_out(plan, planned, outcome, seen, lookup, branch)
+    if not is_failed(plan, planned, outcome, seen):
+        return select_edge(planned, seen, outcome.suggested_next_ids, lookup)
+    if plan.is_fail_continued:
+        step = select_edge(planned, seen, outcome.suggested_next_ids, lookup)
+    else:
+        step = (
+            match_condition(planned, seen, lookup)
+            or match_hint(planned, seen, outcome.suggested_next_ids)
+            or match_default(planned)
+            or match_diamond(plan, planned)
+        )
+    return step or retry_step(plan, planned, branch)
+
+
+def is_routed(plan: Plan, planned: PlannedNode, outcome: Outcome, lookup: Lookup, branch: str = "") -> bool:
+    """Whether the graph says what follows a failure (ruling 51): an edge, a retry target, or that its branch may fail.
+
+    A branch may fail whose fan-out ignores failures or needs only some of its branches.
+    """
+    if next_step(plan, planned, outcome, condition_outcome(outcome), lookup, branch) is not None:
+        return True
+    around = parts_of(branch)[-2] if branch else ""
+    if around not in plan.nodes:
+        return False
+    fan_out = plan.nodes[around].node
+    is_ignored = fan_out.get("error_policy", str, "") == IGNORE
+    return is_ignored or (fan_out.get("join_policy", str, "") or WAIT_ALL) != WAIT_ALL
+
+
+def within_branch(plan: Plan, step: Step, branch: str) -> Step | None:
+    """The step that a stage of a branch has chosen, as it applies within the branch (ruling 36).
+
+    No branch enters its fan-out or a node before it. An edge that leads there ends the branch. A jump that
+    leads there is taken by the walk around the fan-out, unless the fan-out ignores failures: then it is None. A
+    restart makes the branch fail for that reason.
+    """
+    by_edge = step.reason not in JUMPS
+    if step.edge is not None and step.edge.is_restart:
+        return step
+    fan_out = plan.left_fan_out(step.target, branch, by_edge=by_edge)
+    if not fan_out:
+        return step
+    if by_edge:
+        where = fan_out if step.target == fan_out else f"{step.target}, which is before {fan_out}"
+        return Step("", None, BRANCH_END, f"the way on leads back to {where}: the branch ends here")
+    around = parts_of(branch)[-2]
+    if around in plan.nodes and plan.nodes[around].node.get("error_policy", str, "") == IGNORE:
+        return None
+    return replace(step, detail=f"{step.detail}, back out of the branch")
+
+
+def _from_fan_out(
+    plan: Plan, planned: PlannedNode, outcome: Outcome, seen: ConditionOutcome, lookup: Lookup, branch: str
+) -> Step | None:
+    """The next step after the branches: where a condition holds, else where they met (ruling 22).
+
+    The retry target of a stage in a branch that leads back out of it counts as the fan-out's own (ruling 36).
+
+    Where they met nowhere the run goes on at the exit that the first of them came to, so that the goal
+    gates are checked there.
+    """
+    if step := match_condition(planned, seen, lookup):
+        return step
+    if is_failed(plan, planned, outcome, seen) and not plan.is_fail_continued:
+        return _returned(plan, planned, outcome, branch) or retry_step(plan, planned, branch)
+    if planned.join:
+        return Step(planned.join, None, "join", f"the branches of {planned.id} meet at {planned.join}")
+    exits = (target for target in outcome.suggested_next_ids if target in plan.nodes)
+    reached = next((target for target in exits if plan.nodes[target].is_exit), "")
+    return Step(reached, None, "join", f"a branch of {planned.id} came to {reached}") if reached else None
+
+
+def _returned(plan: Plan, planned: PlannedNode, outcome: Outcome, branch: str) -> Step | None:
+    """The jump out of a branch of a fan-out that the fan-out is to make, or None."""
+    within = branch_path(branch, planned.id, "")
+    for target in outcome.suggested_next_ids:
+        if plan.left_fan_out(target, within):
+            detail = f"the retry target of a stage in a branch of {planned.id}"
+            return Step(target, None, "retry_target", detail)
+    return None
+
+
+def end_reason(plan: Plan, planned: PlannedNode, outcome: Outcome, seen: ConditionOutcome, lookup: Lookup) -> str:
+    """The reason why the pipeline fails when no step follows; empty when it may end with the stage's outcome.
+
+    Only a stage that did not fail and has no outgoing edges may end a run (ruling 14).
+    """
+    if outcome.status in _FAILED:
+        return outcome.failure_reason or f"{planned.id} failed without a reason"
+    if is_failed(plan, planned, outcome, seen):
+        return f"the failure before {planned.id} has no way on: the diamond has no condition"
+    if planned.is_fan_out:
+        return ""  # its branches ran to their ends
+    return describe_no_match(planned, seen, lookup) if planned.edges else ""
+
+
+def retry_step(plan: Plan, planned: PlannedNode, branch: str = "") -> Step | None:
+    """The jump to a retry target: the node's, its fallback, the graph's, its fallback (spec 3.4, 3.7).
+
+    Those of the graph are for the run, not for a branch of it (ruling 36).
+    """
+    if planned.retry_targets:
+        target = planned.retry_targets[0]
+        reason = "retry_target" if target == planned.node.retry_target else "fallback_retry_target"
+        return Step(target, None, reason, f"{reason} of {planned.id}")
+    if plan.graph_retry_targets and not branch:
+        target = plan.graph_retry_targets[0]
+        name = "retry_target" if target == plan.graph.get("retry_target", str) else "fallback_retry_target"
+        return Step(target, None, f"graph_{name}", f"{name} of the graph")
+    return None
+
+
+_FAILED = frozenset({StageStatus.FAIL, StageStatus.RETRY})
+
+
+def is_failed(plan: Plan, planned: PlannedNode, outcome: Outcome, seen: ConditionOutcome) -> bool:
+    """Whether the stage failed, or is a diamond that would let a failure through unseen.
+
+    A diamond with conditions judges the failure: its unconditional edge is their "else". One without
+    any judges nothing, so the failure before it keeps its rules.
+    """
+    if outcome.status in _FAILED:
+        return True
+    return planned.is_conditional and seen.status in _FAILED and not planned.conditional and not plan.are_diamonds_own
+
+
+def match_diamond(plan: Plan, planned: PlannedNode) -> Step | None:
+    """The unconditional edge into a diamond, unless diamonds see only themselves."""
+    edge = planned.to_conditional
+    if edge is None or plan.are_diamonds_own:
+        return None
+    return Step(edge.target, edge, "conditional_target", f"{edge.target} routes the failure")

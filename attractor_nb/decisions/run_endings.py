@@ -1,4 +1,4 @@
-"""How a run ends, or does not yet: bounds, dead ends, goal gates, restarts (spec 3.2, 3.4; ruling 18)."""
+"""The end of a run, and what prevents it: bounds, dead ends, goal gates, restarts (spec 3.2, 3.4; ruling 18)."""
 
 from __future__ import annotations
 
@@ -6,22 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from attractor_nb.decisions.bounds import BoundReached, RunPosition, counted, exceeded, used_up
+from attractor_nb.decisions.branch_policies import FAN_IN_TYPE, walked
 from attractor_nb.decisions.effects import Announce, Effect, RunEnd
-from attractor_nb.decisions.fan_outs.joins import FAN_IN_TYPE, walked
-from attractor_nb.decisions.goal_gates import never_visited, passed_over, redirect_target, unsatisfied_gate
-from attractor_nb.decisions.last_failures import MAX_SAME_FAILURES
-from attractor_nb.decisions.limits.bounds import Reached, RunPosition, counted, exceeded, used_up
-from attractor_nb.decisions.routing import JUMPS
+from attractor_nb.decisions.routing import JUMPS, Step, retry_step
+from attractor_nb.decisions.run_state import MAX_SAME_FAILURES, RunState
 from attractor_nb.model.events import GoalGateUnsatisfied, RunWarning
-from attractor_nb.model.outcome import StageStatus
+from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.model.vocabulary.shapes import CONDITIONAL_TYPE, HUMAN_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Collection, Generator, Mapping, Sequence
 
     from attractor_nb.decisions.planning.plan import Plan, PlannedNode
-    from attractor_nb.decisions.run_state import RunState
-    from attractor_nb.model.outcome import Outcome
 
 
 def bound_reached(plan: Plan, state: RunState, node_id: str) -> RunEnd | None:
@@ -57,7 +54,7 @@ def same_failure_end(state: RunState, node_id: str) -> RunEnd | None:
 
 
 def _around(state: RunState) -> RunPosition | None:
-    """Where the fan-out of a branch stands; None for the run itself."""
+    """The position of the fan-out of a branch; None for the run itself."""
     around = state.around
     if around is None or around.in_flight is None:
         return None
@@ -89,7 +86,7 @@ def unseen_spending(plan: Plan, planned: PlannedNode, state: RunState, outcome: 
     return RunWarning(message=f"{what}, and {planned.id} did not say its own", node=planned.id)
 
 
-def bound_end(reached: Reached) -> RunEnd:
+def bound_end(reached: BoundReached) -> RunEnd:
     """The end of a run by a bound; it goes on with a higher one."""
     return RunEnd(is_success=False, reason=reached.reason, is_resumable=True, bound=reached.bound)
 
@@ -171,7 +168,7 @@ def restart_end(plan: Plan, state: RunState, target: str) -> RunEnd:
             f"max_restarts={plan.bounds.max_restarts} reached: {made} made, and a"
             f" loop_restart edge leads back to {target}, {where}"
         )
-        return bound_end(Reached("max_restarts", reason))
+        return bound_end(BoundReached("max_restarts", reason))
     return RunEnd(is_success=True, restart_target=target)
 
 
@@ -192,7 +189,7 @@ def end_or_redirect(plan: Plan, state: RunState, end: RunEnd) -> Generator[Effec
             f"goal_gate_unsatisfied: max_goal_gate_redirects={plan.bounds.max_goal_gate_redirects} reached"
             f" at gate {gate}, {where}"
         )
-        return bound_end(Reached("max_goal_gate_redirects", reason))
+        return bound_end(BoundReached("max_goal_gate_redirects", reason))
     event = GoalGateUnsatisfied(
         gate=gate,
         target=step.target,
@@ -218,3 +215,87 @@ def _check_unvisited(plan: Plan, state: RunState, end: RunEnd) -> Generator[Effe
             return RunEnd(is_success=False, reason=f"goal_gate_unsatisfied: {message}")
         yield Announce(RunWarning(message=message, node=gate))
     return end
+
+
+# Goal gates: unsatisfied ones keep a run from its end and redirect it (spec 3.4; rulings 17, 45).
+
+
+def find_unsatisfied(
+    plan: Plan,
+    outcomes: Mapping[str, StageStatus],
+    first_visits: Sequence[str],
+    stale: Collection[str],
+    failed_in: Collection[str] = (),
+) -> str | None:
+    """The first goal gate that keeps the run from ending, or None.
+
+    Args:
+        plan: The plan.
+        outcomes: The last status of each node; a gate that only ever was skipped is not among them, and
+            neither passes nor fails (ruling 20).
+        first_visits: Ids of the visited nodes in order of their first visit.
+        stale: Gates that must be executed again; one that was not visited since a restart comes first.
+        failed_in: Nodes whose latest execution in a branch was no success, whatever another branch says.
+    """
+    if not plan.goal_gates:
+        return None
+    unvisited = [gate for gate in plan.goal_gates if gate in stale and gate not in outcomes]
+    for node_id in (*unvisited, *first_visits):
+        if node_id in plan.goal_gates:
+            status = outcomes.get(node_id)
+            if node_id in stale or node_id in failed_in or (status is not None and not status.is_success):
+                return node_id
+    return None
+
+
+def unsatisfied_gate(plan: Plan, state: RunState) -> str | None:
+    """The goal gate that keeps a run from ending, or None.
+
+    Under ``strict_gates`` that may be one that was only ever skipped (ruling 17a).
+    """
+    found = find_unsatisfied(plan, state.outcomes, tuple(state.outcomes), state.stale_gates, state.failed_in)
+    if found is not None or not plan.is_gate_strict:
+        return found
+    return next((gate for gate in state.skipped if gate in plan.goal_gates), None)
+
+
+def redirect_target(plan: Plan, gate: str) -> Step | None:
+    """The jump of an unsatisfied gate to its retry target, or None when there is no such target."""
+    return retry_step(plan, plan.nodes[gate])
+
+
+def passed_over(plan: Plan, completed: Sequence[str], target: str, visited: Collection[str] = ()) -> frozenset[str]:
+    """The gates executed since the last visit to a redirect's target, the target included.
+
+    They must be executed again (rulings 17, 45), those in the branches of a fan-out among them. A target that
+    was never visited passes over none.
+
+    Args:
+        plan: The plan.
+        completed: Committed stages of the run itself, in order; branches are not in it.
+        target: Where the redirect leads.
+        visited: Nodes that were executed, in branches, too.
+    """
+    gates: set[str] = set()
+    for node_id in reversed(completed):
+        if node_id in plan.goal_gates:
+            gates.add(node_id)
+        if node_id in plan.surroundings:
+            within = plan.surroundings[node_id].within
+            is_end = target in within and target in visited and target not in completed
+            ahead = (
+                walked([target], lambda name: (edge.target for edge in plan.nodes[name].edges), ())
+                if is_end
+                else within
+            )
+            gates.update(gate for gate in plan.goal_gates if gate in within & ahead and gate in visited)
+            if is_end:
+                return frozenset(gates)
+        if node_id == target:
+            return frozenset(gates)
+    return frozenset()
+
+
+def never_visited(plan: Plan, visited: Collection[str]) -> tuple[str, ...]:
+    """The declared gates that the run never came to, in source order."""
+    return tuple(gate for gate in plan.goal_gates if gate not in visited)

@@ -7,20 +7,18 @@ through ``apply``, so what can be decided live can be decided again from the log
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import msgspec
 from msgspec import structs
 
-from attractor_nb.decisions.branch_states import BranchState, BranchStates
 from attractor_nb.decisions.fidelity import entry_name
-from attractor_nb.decisions.last_failures import LastFailure, failure_after
 from attractor_nb.decisions.log_history import counted_events
 from attractor_nb.decisions.notes import OBSERVED, Note, with_note
-from attractor_nb.decisions.recent_stages import RECENT_STAGES, remember_keys, stage_summary
-from attractor_nb.decisions.routing import Seen, seen_of
-from attractor_nb.model.branch import enclosing
-from attractor_nb.model.carried_state import CarriedState
+from attractor_nb.decisions.preamble_page import BRANCHES_KEY, TOOL_ERRORS_KEY, TOOL_OUTPUT_KEY, StageSummary
+from attractor_nb.decisions.routing import ConditionOutcome, condition_outcome
+from attractor_nb.model.branch import branch_path, enclosing
+from attractor_nb.model.carried_state import SurvivingTotals
 from attractor_nb.model.events import (
     SESSION_STARTS,
     DebuggerChanged,
@@ -41,34 +39,140 @@ from attractor_nb.model.events import (
     StageFailed,
     StageStarted,
 )
+from attractor_nb.model.inputs import ENGINE_KEYS
 from attractor_nb.model.outcome import StageStatus, Usage
+from attractor_nb.model.texts import last_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from attractor_nb.decisions.preambles.preamble_past import StageSummary
+
+# The states of a run's branches: one for each branch under way (spec 4.8).
+#
+# The run's own state holds them all, nested ones too, by their paths: the log is one, and each event names its
+# branch. When the fan-out commits, or is tried again, the states of its branches are dropped. The visit numbers
+# that they used stay, so that no two executions ever share an idempotency key.
+
+
+class BranchState(msgspec.Struct):
+    """A branch of a fan-out that is under way."""
+
+    path: str  #: Its path in the run.
+    id: str  #: Its id among the branches of its fan-out.
+    fan_out: str  #: The fan-out's node.
+    index: int  #: Its place among them, from 0.
+    state: RunState  #: Where it stands.
+    context: dict[str, Any] = {}  #: What its attempts changed: the last value of each key, as the log has it.
+    logs: list[str] = []  #: What they appended to the run log.
+    end: ParallelBranchCompleted | None = None  #: How it ended, or None.
+
+    def take_changes(self, event: StageEnd) -> None:
+        """Take in what an attempt in the branch changed."""
+        self.context.update(event.context)
+        self.logs.extend(event.logs)
+
+    def take_edit(self, event: DebuggerChanged) -> None:
+        """Take in what somebody changed by hand."""
+        self.context.update(event.context)
+
+
+class BranchStates(msgspec.Struct):
+    """All branches that are under way, and what is left of earlier ones."""
+
+    open: dict[str, BranchState] = {}  #: By path.
+    _of_fan_outs: dict[tuple[str, str], list[BranchState]] = {}
+    """The open ones by the branch and node of their fan-out."""
+    #: Of each branch path the highest visit number that each node there used up.
+    numbers: dict[str, dict[str, int]] = {}
+    steps: int = 0  #: Stages that branches committed, over the whole run.
+
+    def add(self, branch: BranchState) -> None:
+        """A branch is under way."""
+        self.open[branch.path] = branch
+        self._of_fan_outs.setdefault((enclosing(branch.path), branch.fan_out), []).append(branch)
+
+    def use(self, path: str, node_id: str, visit: int) -> None:
+        """A visit of a node in a branch begins: its number is used up."""
+        self.numbers.setdefault(path, {})[node_id] = visit
+
+    def is_under_way(self, within: str, fan_out: str) -> bool:
+        """Whether a branch of a fan-out has begun in its latest pass."""
+        return (within, fan_out) in self._of_fan_outs
+
+    def executed_in(self, within: str, fan_out: str) -> set[str]:
+        """The nodes that any pass of a fan-out began to execute, in fan-outs within it, too."""
+        below = branch_path(within, fan_out, "")
+        return {node_id for path, used in self.numbers.items() if path.startswith(below) for node_id in used}
+
+    def let_go(self, within: str, fan_out: str) -> None:
+        """A fan-out ended: its branches, and those within them, are over."""
+        for branch in self._of_fan_outs.pop((within, fan_out), []):
+            self.open.pop(branch.path, None)
+            for inner, node_id in [key for key in self._of_fan_outs if key[0] == branch.path]:
+                self.let_go(inner, node_id)
+
+
+# Summaries of committed stages for the preambles of later ones (spec 5.4).
+
+RECENT_STAGES: Final = 30
+_RECENT_KEYS: Final = 50
+_KEYS_OF_A_STAGE: Final = 12
+_EXCERPT_LENGTH: Final = 1000
+_NOTES_LENGTH: Final = 2000
+_HIDDEN_PREFIXES: Final = ("internal.", "graph.", "parallel.", "tool.", "human.gate.")
+"""Keys that are the engine's own, or that are told with the stage that has set them."""
+_HIDDEN_ENDINGS: Final = (".response", ".run_id", ".logs_root")
+"""Endings of keys that are told with their stage, or are of no use to a model."""
+_OUTPUT_KEYS: Final = (TOOL_OUTPUT_KEY, BRANCHES_KEY, "human.gate.text", "human.gate.form")
+"""Keys of what a stage came to, beside its response; it has one of them."""
+_MAY_BE_EMPTY: Final = frozenset({TOOL_OUTPUT_KEY, BRANCHES_KEY})
+_MORE_KEYS: Final = {TOOL_OUTPUT_KEY: (TOOL_ERRORS_KEY,), "human.gate.text": ("human.gate.form",)}
+
+
+def remember_keys(recent: dict[str, None], changed: Mapping[str, Any]) -> list[str]:
+    """Take in which keys were set, the newest last, of those that have no other place in a preamble; these."""
+    keys = list[str]()
+    for key in changed:
+        if key in ENGINE_KEYS or key.startswith(_HIDDEN_PREFIXES) or key.endswith(_HIDDEN_ENDINGS):
+            continue
+        recent.pop(key, None)
+        recent[key] = None
+        keys.append(key)
+    while len(recent) > _RECENT_KEYS:
+        del recent[next(iter(recent))]
+    return keys[-_KEYS_OF_A_STAGE:]
+
+
+def stage_summary(event: StageEnd, keys: Sequence[str]) -> StageSummary:
+    """The summary of a committed stage that has set these keys."""
+    changed = event.context
+    main = f"{event.name}.response"
+    if main not in changed:
+        main = next((key for key in _OUTPUT_KEYS if changed.get(key) or (key in changed and key in _MAY_BE_EMPTY)), "")
+    output, is_end = changed.get(main, changed.get("last_response", "")), main == TOOL_OUTPUT_KEY
+    text = output if isinstance(output, str) else ""
+    more = [key for key in _MORE_KEYS.get(main, ()) if key in changed]
+    return StageSummary(
+        node_id=event.name,
+        label=event.name,
+        status=event.outcome.status.value,
+        notes=(event.outcome.failure_reason or event.outcome.notes)[:_NOTES_LENGTH],
+        excerpt=last_lines(text, _EXCERPT_LENGTH) if is_end else text[:_EXCERPT_LENGTH],
+        size=len(text),
+        keys=(main, *more, *keys)[:_KEYS_OF_A_STAGE] if main else tuple(keys),
+    )
 
 
 class InFlight(msgspec.Struct, array_like=True):
-    """A visit that was started and not committed.
+    """A visit that was started and not committed."""
 
-    Attributes:
-        node_id: The node.
-        visit: Ordinal of the visit.
-        attempt: The last attempt that was started.
-        failures: Attempts of this visit that ended in failure.
-        is_started: The last attempt was started and its end is not known.
-        fidelity: Its fidelity mode, of a model stage.
-        complaint: What was wrong with the last answer that one of its attempts did not accept, or empty.
-    """
-
-    node_id: str
-    visit: int
-    attempt: int
-    failures: int
-    is_started: bool
-    fidelity: str = ""
-    complaint: str = ""
+    node_id: str  #: The node.
+    visit: int  #: Ordinal of the visit.
+    attempt: int  #: The last attempt that was started.
+    failures: int  #: Attempts of this visit that ended in failure.
+    is_started: bool  #: The last attempt was started and its end is not known.
+    fidelity: str = ""  #: Its fidelity mode, of a model stage.
+    complaint: str = ""  #: What was wrong with the last answer that one of its attempts did not accept, or empty.
 
 
 def _no_stages() -> deque[StageSummary]:
@@ -76,94 +180,60 @@ def _no_stages() -> deque[StageSummary]:
 
 
 class RunState(msgspec.Struct, eq=False):
-    """Where a run stands.
+    """The state of a run."""
 
-    Attributes:
-        next_node: Where it goes on; empty when the last stage had no way on.
-        completed: Ids of committed stages in order; a node visited twice is in it twice.
-        outcomes: Latest status of each node, in order of first visit; skipped ones are not in it.
-        skipped: Nodes of which each visit so far was skipped, in order of their first.
-        visits: How often each node was committed.
-        numbers: Highest visit number of each node that was used up, where that is not ``visits``:
-            a rewind and a restart count anew and never use a number twice.
-        retries: Failed attempts of each node's latest visit; back to nothing after a success.
-        stale_gates: Nodes that, as goal gates, must be executed again: a redirect passed over them, they had not
-            succeeded when a restart began, or a new pass of their fan-out began (rulings 17, 45).
-        failed_in: Of each node the branch paths in which its latest execution was no success (ruling 45).
-        redirects: How often goal gates sent the run back.
-        restarts: How many ``loop_restart`` edges led here.
-        usage: What all attempts of all stages consumed.
-        usage_by_node: The same by node, for those that said.
-        elapsed_seconds: Running time so far.
-        seen: What a condition sees: the outcome of the last stage that is no diamond (ruling 16).
-        last_status: Status of the latest commit.
-        last_route: Its route; it decides how a run without a way on ends.
-        last_reason: Why it failed, or why there was no way on.
-        last_notes: What it said.
-        failure: The stage that failed last and has not succeeded since, in a branch or not; or None.
-        incoming_edge: Position of the edge that leads to ``next_node``, or None.
-        in_flight: The visit under way, or None.
-        ended: ``completed``, ``failed`` or empty.
-        reason: Why it failed.
-        is_resumable: It failed by a bound: with a higher one it may go on.
-        restart_target: Where the run goes on in a restart directory, or empty.
-        restart_logs_root: That directory.
-        recent: The newest stages, for preambles.
-        inputs: Names of the context values that the run began with, for preambles (ruling 34).
-        recent_keys: Context keys that stages have set, the newest last, for preambles; the context has the
-            values.
-        notes: The newest notable events and incidents, for preambles.
-        fidelity: Fidelity mode of the last model stage that was committed.
-        threads: Of each thread the entry that its last committed stage saved: what it has said (spec 5.4).
-        resumed_hops: 1 until the first model stage after a resume has run (spec 5.3, step 6).
-        bound: Name of that bound, or empty.
-        on_interrupted: After a resume: what becomes of the attempt that was cut off (``rerun``, ``ask``,
-            ``fail``); empty when none was, or when that is decided.
-        is_blindness_reported: It was said in this session that a bound cannot see all that is consumed.
-        branch: Path of the branch that this is the state of; empty for the run itself.
-        root: For a branch: the state of the run.
-        branches: For the run: where the branches stand that are under way.
-    """
-
-    next_node: str
-    completed: list[str] = []
+    next_node: str  #: Where it goes on; empty when the last stage had no way on.
+    completed: list[str] = []  #: Ids of committed stages in order; a node visited twice is in it twice.
+    #: Latest status of each node, in order of first visit; skipped ones are not in it.
     outcomes: dict[str, StageStatus] = {}
-    skipped: dict[str, None] = {}
-    visits: dict[str, int] = {}
+    skipped: dict[str, None] = {}  #: Nodes of which each visit so far was skipped, in order of their first.
+    visits: dict[str, int] = {}  #: How often each node was committed.
+    #: Highest visit number of each node that was used up, where that is not ``visits``: a rewind and a restart count
+    #: anew and never use a number twice.
     numbers: dict[str, int] = {}
-    retries: dict[str, int] = {}
+    retries: dict[str, int] = {}  #: Failed attempts of each node's latest visit; back to nothing after a success.
+    #: Nodes that, as goal gates, must be executed again: a redirect passed over them, they had not succeeded when a
+    #: restart began, or a new pass of their fan-out began (rulings 17, 45).
     stale_gates: set[str] = set()
+    #: Of each node the branch paths in which its latest execution was no success (ruling 45).
     failed_in: dict[str, list[str]] = {}
-    redirects: int = 0
-    restarts: int = 0
-    usage: Usage = Usage()
-    usage_by_node: dict[str, Usage] = {}
-    elapsed_seconds: float = 0.0
-    seen: Seen = Seen(StageStatus.SUCCESS)
-    last_status: StageStatus = StageStatus.SUCCESS
-    last_route: str = ""
-    last_reason: str = ""
-    last_notes: str = ""
+    redirects: int = 0  #: How often goal gates sent the run back.
+    restarts: int = 0  #: How many ``loop_restart`` edges led here.
+    usage: Usage = Usage()  #: What all attempts of all stages consumed.
+    usage_by_node: dict[str, Usage] = {}  #: The same by node, for those that said.
+    elapsed_seconds: float = 0.0  #: Running time so far.
+    #: What a condition sees: the outcome of the last stage that is no diamond (ruling 16).
+    seen: ConditionOutcome = ConditionOutcome(StageStatus.SUCCESS)
+    last_status: StageStatus = StageStatus.SUCCESS  #: Status of the latest commit.
+    last_route: str = ""  #: Its route; it decides how a run without a way on ends.
+    last_reason: str = ""  #: Why it failed, or why there was no way on.
+    last_notes: str = ""  #: What it said.
+    #: The stage that failed last and has not succeeded since, in a branch or not; or None.
     failure: LastFailure | None = None
-    incoming_edge: int | None = None
-    in_flight: InFlight | None = None
-    ended: str = ""
-    reason: str = ""
-    is_resumable: bool = False
-    restart_target: str = ""
-    restart_logs_root: str = ""
-    recent: deque[StageSummary] = msgspec.field(default_factory=_no_stages)
-    inputs: tuple[str, ...] = ()
+    incoming_edge: int | None = None  #: Position of the edge that leads to ``next_node``, or None.
+    in_flight: InFlight | None = None  #: The visit under way, or None.
+    ended: str = ""  #: ``completed``, ``failed`` or empty.
+    reason: str = ""  #: Why it failed.
+    is_resumable: bool = False  #: It failed by a bound: with a higher one it may go on.
+    restart_target: str = ""  #: Where the run goes on in a restart directory, or empty.
+    restart_logs_root: str = ""  #: That directory.
+    recent: deque[StageSummary] = msgspec.field(default_factory=_no_stages)  #: The newest stages, for preambles.
+    inputs: tuple[str, ...] = ()  #: Names of the context values that the run began with, for preambles (ruling 34).
+    #: Context keys that stages have set, the newest last, for preambles; the context has the values.
     recent_keys: dict[str, None] = {}
-    notes: tuple[Note, ...] = ()
-    fidelity: str = ""
+    notes: tuple[Note, ...] = ()  #: The newest notable events and incidents, for preambles.
+    fidelity: str = ""  #: Fidelity mode of the last model stage that was committed.
+    #: Of each thread the entry that its last committed stage saved: what it has said (spec 5.4).
     threads: dict[str, str] = {}
-    resumed_hops: int = 0
-    bound: str = ""
+    resumed_hops: int = 0  #: 1 until the first model stage after a resume has run (spec 5.3, step 6).
+    bound: str = ""  #: Name of that bound, or empty.
+    #: After a resume: what becomes of the attempt that was cut off (``rerun``, ``ask``, ``fail``); empty when none was,
+    #: or when that is decided.
     on_interrupted: str = ""
-    is_blindness_reported: bool = False
-    branch: str = ""
-    root: RunState | None = None
+    is_blindness_reported: bool = False  #: It was said in this session that a bound cannot see all that is consumed.
+    branch: str = ""  #: Path of the branch that this is the state of; empty for the run itself.
+    root: RunState | None = None  #: For a branch: the state of the run.
+    #: For the run: where the branches stand that are under way.
     branches: BranchStates = msgspec.field(default_factory=BranchStates)
 
     @property
@@ -339,7 +409,7 @@ class RunState(msgspec.Struct, eq=False):
         elif isinstance(event, StageFailed):
             self.retries[name] = self.retries.get(name, 0) + 1
         if not (is_passed_through and status.is_success):
-            self.seen = seen_of(outcome)
+            self.seen = condition_outcome(outcome)
         self.next_node, self.incoming_edge = event.next_node, event.edge
         self.last_status, self.last_route = status, event.route
         self.last_reason = outcome.failure_reason or event.route_detail
@@ -350,7 +420,7 @@ class RunState(msgspec.Struct, eq=False):
             self.recent.append(summary)
 
     def _commit_to_run(self, run: RunState, event: StageEnd) -> None:
-        """What all around must know of a stage of this branch: its place in the count, its status."""
+        """Report a commit of this branch to all states around it: its place in the count, its status."""
         run.branches.steps += 1
         run._note_path(event.name, event.outcome.status, self.branch)
         around = self.around
@@ -399,12 +469,12 @@ class RunState(msgspec.Struct, eq=False):
         return self.numbers.get(node_id, self.visits.get(node_id, 0)) + 1
 
     @property
-    def carried(self) -> CarriedState:
-        """What neither a restart nor a rewind undoes, for the record of it."""
+    def carried(self) -> SurvivingTotals:
+        """The totals that neither a restart nor a rewind undoes, for its record."""
         numbers = {**self.visits, **self.numbers}
         if self.in_flight is not None:
             numbers[self.in_flight.node_id] = self.in_flight.visit
-        return CarriedState(
+        return SurvivingTotals(
             restarts=self.restarts,
             elapsed_seconds=self.elapsed_seconds,
             usage=self.usage,
@@ -414,7 +484,7 @@ class RunState(msgspec.Struct, eq=False):
             branch_steps=self.branches.steps,
         )
 
-    def _carry(self, carried: CarriedState) -> None:
+    def _carry(self, carried: SurvivingTotals) -> None:
         self.restarts, self.elapsed_seconds = carried.restarts, carried.elapsed_seconds
         self.usage, self.usage_by_node = carried.usage, dict(carried.usage_by_node)
         self.numbers = dict(carried.visits)
@@ -429,7 +499,7 @@ class RunState(msgspec.Struct, eq=False):
             self.failure = structs.replace(self.failure, times=0)
 
     def totals(self) -> dict[str, Any]:
-        """What a list of runs says of an ended run, for its manifest: seconds, stages, what was consumed."""
+        """The totals of an ended run for its manifest, as lists of runs show them: seconds, stages, usage."""
         return {"duration": round(self.elapsed_seconds, 3), "stages": self.steps, "usage": self.usage.to_plain()}
 
     def apply_all(self, events: Sequence[Event], diamonds: frozenset[str]) -> None:
@@ -446,3 +516,44 @@ class RunState(msgspec.Struct, eq=False):
         **dict.fromkeys((PipelineCompleted, PipelineFailed, PipelineInterrupted), _stop),
         **dict.fromkeys(SESSION_STARTS, _go_on),
     }
+
+
+# The last failure of a run, and how often in a row it was the same (ruling 52).
+
+MAX_SAME_FAILURES: Final = 3
+"""A failure that trying again cannot change ends the run instead of being tried a fourth time in a row."""
+_SHOWN: Final = 300
+
+
+class LastFailure(msgspec.Struct, array_like=True, frozen=True):
+    """A stage that failed and has not succeeded since."""
+
+    node_id: str  #: The stage.
+    reason: str  #: Why it failed.
+    #: How often in a row it ended for this reason, when trying again cannot help; else 0. It counts anew when any stage
+    #: succeeds, which may have changed something, and when a run is resumed.
+    times: int = 0
+    is_unmeasured: bool = False  #: The stage could not be executed for a reason outside the pipeline (ruling 51).
+
+    def __str__(self) -> str:
+        return f"{self.node_id}: {self.reason[:_SHOWN]}"
+
+
+def failure_after(failure: LastFailure | None, event: StageEnd, *, is_passed_through: bool) -> LastFailure | None:
+    """The last failure after an attempt ended.
+
+    Args:
+        failure: The one before.
+        event: How the attempt ended.
+        is_passed_through: It was a diamond that judges the stage before it: its own success counts for nothing.
+    """
+    outcome = event.outcome
+    if outcome.status.is_failure:
+        reason = outcome.failure_reason or "it failed without a reason"
+        is_same = failure is not None and (failure.node_id, failure.reason) == (event.name, reason)
+        before = failure.times if failure is not None and is_same else 0
+        times = before + 1 if outcome.is_terminal else 0
+        return LastFailure(event.name, reason, times, outcome.is_unmeasured)
+    if failure is None or is_passed_through or not outcome.status.is_success:
+        return failure
+    return None if failure.node_id == event.name else msgspec.structs.replace(failure, times=0)

@@ -28,10 +28,9 @@ from attractor_nb.decisions.effects import (
     Traversal,
     Wait,
 )
-from attractor_nb.decisions.failure_routes import is_routed
-from attractor_nb.decisions.planning.plan import CONDITIONAL_TYPE
+from attractor_nb.decisions.planning.plan import CONDITIONAL_TYPE, Plan, PlannedNode
 from attractor_nb.decisions.retries import delay_seconds, final_outcome, should_retry
-from attractor_nb.decisions.routing import misread_texts
+from attractor_nb.decisions.routing import is_routed, misread_texts
 from attractor_nb.decisions.run_endings import (
     bound_end,
     bound_reached,
@@ -45,12 +44,10 @@ from attractor_nb.decisions.run_endings import (
     unseen_spending,
 )
 from attractor_nb.model.events import RunWarning, StageFailed, StageRetrying, StageStarted
-from attractor_nb.model.outcome import Outcome
+from attractor_nb.model.outcome import Outcome, Usage
 
 if TYPE_CHECKING:
-    from attractor_nb.decisions.planning.plan import Plan, PlannedNode
     from attractor_nb.decisions.run_state import RunState
-    from attractor_nb.model.outcome import Usage
 
 Uniform = Callable[[float, float], float]
 
@@ -141,7 +138,7 @@ def traverse_branch(
 
 
 class _Walk(msgspec.Struct, frozen=True):
-    """What stays the same from stage to stage."""
+    """The parts of a traversal that are the same for all stages."""
 
     plan: Plan
     state: RunState
@@ -151,33 +148,19 @@ class _Walk(msgspec.Struct, frozen=True):
 
 
 class _Visit(msgspec.Struct):
-    """A visit of a stage that is under way.
+    """A visit of a stage that is under way."""
 
-    Attributes:
-        index: Ordinal in the run.
-        number: Ordinal of the visit to the node.
-        attempt: The attempt that is next, or under way.
-        failures: Attempts of this visit that failed.
-        duration: Seconds, waits between attempts included.
-        note: What the stage's notes must say of an attempt that was cut off.
-        losses: Attempts whose worker was lost.
-        thread: The thread in which the attempt that counts has saved its words, or empty.
-        is_cached: The result came from the cache.
-        saved: What it had consumed when it was executed.
-        commit: The commit of the run's worktree at which the latest attempt left it.
-    """
-
-    index: int
-    number: int
-    attempt: int
-    failures: int
-    duration: float = 0.0
-    note: str = ""
-    losses: int = 0
-    thread: str = ""
-    is_cached: bool = False
-    saved: Usage | None = None
-    commit: str = ""
+    index: int  #: Ordinal in the run.
+    number: int  #: Ordinal of the visit to the node.
+    attempt: int  #: The attempt that is next, or under way.
+    failures: int  #: Attempts of this visit that failed.
+    duration: float = 0.0  #: Seconds, waits between attempts included.
+    note: str = ""  #: What the stage's notes must say of an attempt that was cut off.
+    losses: int = 0  #: Attempts whose worker was lost.
+    thread: str = ""  #: The thread in which the attempt that counts has saved its words, or empty.
+    is_cached: bool = False  #: The result came from the cache.
+    saved: Usage | None = None  #: What it had consumed when it was executed.
+    commit: str = ""  #: The commit of the run's worktree at which the latest attempt left it.
 
 
 def _run_stage(walk: _Walk, planned: PlannedNode) -> Generator[Effect, Any, RunEnd | None]:

@@ -1,8 +1,8 @@
-"""Which instructions of a run no committed prompt has carried, and which instruction may be given (pure).
+"""The instructions of a run that no committed prompt has carried, and the check of new ones (pure).
 
-An instruction waits from the moment it is given until a model stage is committed that had it: in its prompt, or
-between two of its requests. So an attempt that is tried again, or run again after a crash, has it again, and no stage
-after that does.
+An instruction waits from the moment it is given until a model stage commits that received it: in its prompt, or
+between two of its requests. So an attempt that is tried again, or run again after a crash, receives it again. No
+stage after that does.
 """
 
 from __future__ import annotations
@@ -13,33 +13,34 @@ import msgspec
 from msgspec import structs
 
 from attractor_nb.errors import OptionError
-from attractor_nb.model.events import InstructionCarried, InstructionGiven, PipelineStarted, StageEnd, StageStarted
+from attractor_nb.model.events import (
+    Event,
+    InstructionCarried,
+    InstructionGiven,
+    PipelineStarted,
+    StageEnd,
+    StageStarted,
+)
 from attractor_nb.model.events.logged_events import LoggedEvents
 from attractor_nb.model.instruction import MAX_INSTRUCTION, Instruction
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.texts import did_you_mean
 from attractor_nb.model.vocabulary.shapes import DEFAULT_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from attractor_nb.model.events import Event
     from attractor_nb.model.graph import Graph
 
 _MAX_NAMED = 20
 
 
 class WaitingInstructions(msgspec.Struct):
-    """A fold over the run's events, like the state: a resumed run knows what a live one knew.
+    """A fold over the run's events, like the state: a resumed run knows what a live one knew."""
 
-    Attributes:
-        waiting: The instructions that wait, by number, in the order in which they were given.
-        steered_at: When a supervisor gave the latest, in seconds since 1970; None for never.
-        count: How many were given so far; the number of the latest.
-    """
-
+    #: The instructions that wait, by number, in the order in which they were given.
     waiting: dict[int, Instruction] = {}
-    steered_at: float | None = None
-    count: int = 0
+    steered_at: float | None = None  #: When a supervisor gave the latest, in seconds since 1970; None for never.
+    count: int = 0  #: How many were given so far; the number of the latest.
     _had: dict[tuple[str, str], set[int]] = {}
     """What the attempt under way of each stage had, by branch and node."""
 
@@ -67,7 +68,7 @@ class WaitingInstructions(msgspec.Struct):
                 pass
 
     def of(self, node: str) -> tuple[Instruction, ...]:
-        """What the next prompt of a node carries."""
+        """The instructions that the next prompt of a node carries."""
         return tuple(given for given in self.waiting.values() if given.is_for(node))
 
     def had(self, branch: str, node: str) -> Sequence[int]:
@@ -75,25 +76,18 @@ class WaitingInstructions(msgspec.Struct):
         return sorted(self._had.get((branch, node), ()))
 
     def not_had(self, branch: str, node: str) -> dict[int, Instruction]:
-        """What the attempt of a stage under way has not had yet, by number."""
+        """The instructions that the attempt of a stage under way has not received yet, by number."""
         had = self._had.get((branch, node), ())
         return {number: given for number, given in self.waiting.items() if number not in had and given.is_for(node)}
 
 
 class HeardInstruction(msgspec.Struct, frozen=True):
-    """An instruction as an attempt saw it.
+    """An instruction as an attempt saw it."""
 
-    Attributes:
-        text: What it says.
-        given_by: Who gave it, or by what way.
-        time: When, in seconds since 1970; 0 where only a restart carried it on.
-        reach: ``prompt``, ``request`` or ``turn``: how the attempt received it; empty when it did not.
-    """
-
-    text: str
-    given_by: str = ""
-    time: float = 0.0
-    reach: str = ""
+    text: str  #: What it says.
+    given_by: str = ""  #: Who gave it, or by what way.
+    time: float = 0.0  #: When, in seconds since 1970; 0 where only a restart carried it on.
+    reach: str = ""  #: ``prompt``, ``request`` or ``turn``: how the attempt received it; empty when it did not.
 
 
 Heard = dict[tuple[str, str, int, int], dict[int, HeardInstruction]]
@@ -101,7 +95,7 @@ Heard = dict[tuple[str, str, int, int], dict[int, HeardInstruction]]
 
 
 def heard_by_attempts(counted: Iterable[Event]) -> Heard:
-    """What each attempt received, and what was given for it meanwhile; of the events of one run directory."""
+    """The instructions given for each attempt, received or not; of the events of one run directory."""
     events = LoggedEvents.of(counted)
     found: Heard = {}
     starts = events.select(PipelineStarted)
@@ -137,9 +131,6 @@ def check_instruction(graph: Graph, node: str | None, text: object) -> str:
         graph: The graph that runs.
         node: The node that it is for; None or empty for any.
         text: What it says.
-
-    Raises:
-        OptionError: The text is none, empty or too long; or there is no such node, or it asks no model.
     """
     if not isinstance(text, str):
         raise OptionError(

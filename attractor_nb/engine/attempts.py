@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from attractor_nb.calling import call
-from attractor_nb.context import AttemptContext
+from attractor_nb.context import AttemptContext, Context
+from attractor_nb.decisions.carried import CARRIED_FILE, carried_page
 from attractor_nb.decisions.effects import Asked, Execute, RecordStatus, RunEnd, StageResult
+from attractor_nb.decisions.fidelity import entry_name
 from attractor_nb.decisions.retries import outcome_of_exception
-from attractor_nb.engine.attempt_outcomes import (
+from attractor_nb.engine.attempt_spending import (
+    Funds,
     Returned,
+    Spending,
+    node_funds,
     outcome_of_handler_error,
     outcome_that_counts,
     rewrite_status,
@@ -23,10 +27,6 @@ from attractor_nb.engine.attempt_outcomes import (
     without_note,
     write_status,
 )
-from attractor_nb.engine.attempt_spending import Spending
-from attractor_nb.engine.branch_walks import FanOut
-from attractor_nb.engine.conversations import StoredConversation, keep_carried
-from attractor_nb.engine.funds import node_funds
 from attractor_nb.engine.handler_calls import (
     CLOSED_FILES,
     OWN_GRACE_SECONDS,
@@ -36,65 +36,48 @@ from attractor_nb.engine.handler_calls import (
     contained,
     handler_call,
     ignore,
+    keep_traceback,
 )
 from attractor_nb.engine.time_limits import CANCEL_GRACE_SECONDS, RunningTime, TimeIsOver, race
-from attractor_nb.engine.tracebacks import keep_traceback
-from attractor_nb.engine.walking import RunStops
-from attractor_nb.engine.worktree_commits import keep_changes
-from attractor_nb.errors import BudgetReached, CassetteMiss, RunLocked, StorageError, WorkerLost
+from attractor_nb.engine.walking import FanOut, RunStops, StageCommitter
+from attractor_nb.errors import BudgetReached, CassetteMiss, RunLocked, StorageError, TerminalError, WorkerLost
 from attractor_nb.interrupts import is_from_keyboard
-from attractor_nb.model.calls.cached import CachedStage
-from attractor_nb.model.events import RunWarning
+from attractor_nb.maybe_async import call
+from attractor_nb.model.calls.call_content import CachedStage
+from attractor_nb.model.events import Event, RunWarning, StageStarted
 from attractor_nb.model.outcome import Outcome, Usage
-from attractor_nb.model.vocabulary.repetition import FOR_EACH
-from attractor_nb.stage import StageFiles, StageScope, enter_stage
+from attractor_nb.model.vocabulary.shapes import MANAGER_TYPE
+from attractor_nb.model.vocabulary.value_forms import FOR_EACH
+from attractor_nb.redaction import redacted
+from attractor_nb.stage import Conversation, StageFiles, StageScope, Workplace, enter_stage
 from attractor_nb.storage.stages.status_file import StatusText
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from attractor_nb.context import Context
-    from attractor_nb.decisions.limits.bounds import RunBounds
+    from attractor_nb.decisions.bounds import RunBounds
     from attractor_nb.decisions.planning.plan import PlannedNode
-    from attractor_nb.engine.funds import Funds
     from attractor_nb.engine.run_setup import RunSetup
-    from attractor_nb.engine.walking import Keeper
-    from attractor_nb.model.events import Event
     from attractor_nb.model.question import Question
     from attractor_nb.protocols import RunStore
-    from attractor_nb.stage import Conversation
 
 
 class Attempts(msgspec.Struct):
-    """Runs attempts: those of a run directory, or of a branch of it.
+    """Runs attempts: those of a run directory, or of a branch of it."""
 
-    Attributes:
-        setup: What the run is made of.
-        keeper: Keeps what branches come to.
-        store: The run directory.
-        context: The context of the run, or of the branch.
-        time: How long the run has gone on, and may.
-        branch: Path of the branch whose attempts these are, or empty.
-        task: The task that runs them; the walk says it, for finding it is a call of the system.
-    """
-
-    setup: RunSetup
-    keeper: Keeper
-    store: RunStore
-    context: Context
-    time: RunningTime
-    branch: str = ""
+    setup: RunSetup  #: What the run is made of.
+    keeper: StageCommitter  #: Keeps what branches come to.
+    store: RunStore  #: The run directory.
+    context: Context  #: The context of the run, or of the branch.
+    time: RunningTime  #: How long the run has gone on, and may.
+    branch: str = ""  #: Path of the branch whose attempts these are, or empty.
+    #: The task that runs them; the walk says it, for finding it is a call of the system.
     task: asyncio.Task[Any] | None = None
     _calls: dict[int, HandlerCall] = {}
     """By handler."""
 
     async def run(self, effect: Execute) -> StageResult:
-        """Run the attempt; whatever happens inside the handler is an outcome.
-
-        Raises:
-            StorageError: The run directory cannot be written.
-            asyncio.CancelledError: The run itself is being stopped.
-        """
+        """Run the attempt; whatever happens inside the handler is an outcome."""
         setup = self.setup
         announce = self.announce if self.branch else setup.stream.announce
         planned, funds, own = effect.planned, setup.funds, None
@@ -163,11 +146,7 @@ class Attempts(msgspec.Struct):
         )
 
     def _begin(self, effect: Execute, spending: Spending) -> StageScope:
-        """Write down that the attempt begins, and make its scope the current one.
-
-        Raises:
-            StorageError: The run directory cannot be written, or what its thread has said cannot be read.
-        """
+        """Write down that the attempt begins, and make its scope the current one."""
         setup, planned, started = self.setup, effect.planned, effect.started
         files = self.store.open_stage(planned.id, started.visit, started.attempt, self.branch)
         is_synced = planned.on_interrupted != "rerun"
@@ -224,7 +203,7 @@ class Attempts(msgspec.Struct):
         scope.files, scope.announce, scope.failed = CLOSED_FILES, ignore, ignore
 
     def _read_file(self, node_id: str, name: str) -> str | None:
-        """What a stage has left: in a branch the one of the branch goes before the run's of that name."""
+        """A file of a stage; within a branch, the branch's file takes precedence over the run's."""
         found = self.store.read_stage_file(node_id, name, self.branch)
         return self.store.read_stage_file(node_id, name) if found is None and self.branch else found
 
@@ -248,12 +227,7 @@ class Attempts(msgspec.Struct):
         return self.time.elapsed_seconds
 
     async def ask(self, question: Question) -> Asked:
-        """Put a question of the engine's own, for as long as the run may go on.
-
-        Raises:
-            StorageError: The run directory cannot be written.
-            asyncio.CancelledError: The run itself is being stopped.
-        """
+        """Put a question of the engine's own, for as long as the run may go on."""
         if self.branch:
             question = replace(question, id=f"{self.branch}/{question.id}", branch=self.branch)
         if self.setup.gates is None:
@@ -323,9 +297,6 @@ class Attempts(msgspec.Struct):
         """Whether the run's own directory refused: then the run stops and no stage is recorded as failed.
 
         That of a run whose child this is counts, too: a gate of a child is recorded in both.
-
-        Raises:
-            RunLocked: The run was taken over. A handler can meet that of another run, too, which is its own.
         """
         stores = (self.store, *self.setup.above())
         if isinstance(error, RunLocked):
@@ -352,11 +323,7 @@ class Attempts(msgspec.Struct):
 def _paid(
     execute: Callable[[], Awaitable[Any]], planned: PlannedNode, known: HandlerCall, spending: Spending
 ) -> Awaitable[Any]:
-    """A handler's work where a bound on money or tokens holds.
-
-    Raises:
-        BudgetReached: The node has bounds of its own, and may spend no more.
-    """
+    """A handler's work where a bound on money or tokens holds."""
     if planned.bounds is not None:
         spending.check()
     if not planned.asks_model or known.reserves_requests:
@@ -365,7 +332,7 @@ def _paid(
 
 
 def _outcome_of(error: BaseException, planned: PlannedNode, spending: Spending) -> Outcome:
-    """What an exception of a handler means; a bound of the node itself fails the stage for good."""
+    """The outcome that an exception of a handler means; a bound of the node itself is a terminal failure."""
     if spending.over_own is not None and isinstance(error, BudgetReached):
         return Outcome.fail(spending.over_own.reason, is_terminal=True)
     return outcome_of_handler_error(error, planned.id)
@@ -373,3 +340,148 @@ def _outcome_of(error: BaseException, planned: PlannedNode, spending: Spending) 
 
 _CUT_OFF: Final = object()
 """Outcome of an attempt that the end of the run's time cut off."""
+
+
+# Keeps what a stage changed in the worktree of its run: as a commit, and as a file of the stage (ruling 41).
+
+CHANGES_FILE = "changes.diff"
+MAX_NAME: Final = 200
+"""Characters of a stage's path in the message of its commit."""
+MAX_NOTES: Final = 4_000
+"""Characters of its notes there."""
+_CHANGES_NOTHING: Final = frozenset({"start", "exit", "conditional"})
+"""Handler types that cannot change a file."""
+
+
+def stage_message(run_id: str, started: StageStarted, branch: str, status: str, notes: str) -> str:
+    """The message of a stage's commit: one line, what the stage said, and which attempt of which run it is.
+
+    Args:
+        run_id: The run.
+        started: The attempt.
+        branch: Path of the branch that it is in, or empty.
+        status: How it ended.
+        notes: What it said of itself, or why it failed.
+
+    >>> from attractor_nb.model.events import StageStarted
+    >>> print(stage_message("r1", StageStarted(name="fix", index=3, visit=2), "", "success", "it passes"))
+    fix: success
+    <BLANKLINE>
+    it passes
+    <BLANKLINE>
+    Attractor-Run: r1
+    Attractor-Stage: fix, visit 2, attempt 1
+    <BLANKLINE>
+    """
+    path = f"{branch}/{started.name}" if branch else started.name
+    name = "".join(char if char.isprintable() else "_" for char in path)[:MAX_NAME]
+    words = "".join(char for char in notes if char.isprintable() or char in "\n\t").strip()[:MAX_NOTES]
+    body = f"{words}\n\n" if words else ""
+    trailers = f"Attractor-Stage: {name}, visit {started.visit}, attempt {started.attempt}\n"
+    return f"{name}: {status}\n\n{body}Attractor-Run: {run_id}\n{trailers}"
+
+
+async def keep_changes(
+    place: Workplace,
+    effect: Execute,
+    scope: StageScope,
+    files: StageFiles,
+    outcome: Outcome,
+    announce: Callable[[RunWarning], object],
+) -> str:
+    """Keep what an attempt changed before the log says that it ended; the commit, or empty where it changes nothing.
+
+    An attempt that is killed here is cut off: a resume goes back to the commit of the stage before. What was left
+    out is announced.
+    """
+    if effect.planned.handler_type in _CHANGES_NOTHING:
+        return ""
+    notes = outcome.failure_reason if outcome.status.is_failure else outcome.notes
+    message = stage_message(scope.run_id, effect.started, scope.branch, outcome.status, notes)
+    work = asyncio.ensure_future(asyncio.to_thread(place.keep, message))
+    try:
+        kept = await asyncio.shield(work)
+    except asyncio.CancelledError:
+        await asyncio.wait([work])  # nobody may find the worktree in the middle of it
+        raise
+    for warning in kept.warnings:
+        announce(RunWarning(message=warning, node=effect.planned.id))
+    if kept.changes:
+        files.write_text(CHANGES_FILE, redacted(kept.changes))
+    return kept.commit
+
+
+# The conversation of an attempt with ``full`` fidelity, in the run's store (``stage.Conversation``).
+
+
+class StoredConversation:
+    """The conversation of a thread, for one attempt: it reads the committed entry, and saves under its own name.
+
+    Attributes:
+        is_saved: The attempt saved its words.
+    """
+
+    def __init__(self, store: RunStore, effect: Execute, branch: str, announce: Callable[[Event], None]) -> None:
+        """Take up the thread of an attempt.
+
+        Args:
+            store: The store of the run.
+            effect: The attempt.
+            branch: Path of the branch that it is in, or empty.
+            announce: Announces warnings for people.
+        """
+        started = effect.started
+        self._store = store
+        self._thread = started.thread
+        self._node_id = started.name
+        self._before = effect.thread_entry
+        self._own = entry_name(branch, started.name, started.visit, started.attempt)
+        self._announce = announce
+        self._is_closed = False
+        self._is_loss_reported = False
+        self.is_saved = False
+
+    @property
+    def thread(self) -> str:
+        """The thread's key."""
+        return self._thread
+
+    def read(self) -> str:
+        """The text that the thread's last committed stage saved, or this attempt since; empty at its beginning."""
+        entry = self._own if self.is_saved else self._before
+        if not entry:
+            return ""
+        text = self._store.read_thread(self._thread, entry)
+        if text is None:
+            self._report_loss(entry)
+        return text or ""
+
+    def save(self, text: str) -> None:
+        """Keep the whole conversation, this attempt's part included."""
+        if self._is_closed:
+            raise TerminalError(
+                f"the attempt of {self._node_id} is over: its words in thread {self._thread} are not kept",
+                hint="save before the call ends",
+            )
+        self._store.save_thread(self._thread, self._own, text, after=self._before)
+        self.is_saved = True
+
+    def close(self) -> None:
+        """The attempt is over: what comes late would change what is committed."""
+        self._is_closed = True
+
+    def _report_loss(self, entry: str) -> None:
+        """Say that a file of the run directory is gone, or was lost with the power under ``fast``."""
+        if self._is_loss_reported:
+            return
+        self._is_loss_reported = True
+        message = f"thread {self._thread} begins anew: what {entry} had said is not in the run directory"
+        self._announce(RunWarning(message=message, node=self._node_id))
+
+
+def keep_carried(files: StageFiles, effect: Execute, conversation: StoredConversation | None) -> None:
+    """Keep beside a model stage's prompt what it is given of what came before; no file when that is nothing."""
+    thread_text = "" if conversation is None else conversation.read()
+    planned = effect.planned
+    if thread_text or (effect.preamble and (planned.asks_model or planned.handler_type == MANAGER_TYPE)):
+        files.create_deferred(CARRIED_FILE, partial(carried_page, effect, thread_text))

@@ -3,38 +3,53 @@
 ``walk`` asks it before each stage and after each outcome, and only while it ``is_active``: a run that nobody
 debugs pays a look at a flag. Which breakpoint holds is decided in ``decisions/breakpoints.py``. Commands come
 from any thread; what changes a run's state is done in the run's own loop. Each change is a record of the log
-(``DebuggerChanged``), so whoever folds the log has it.
+(``DebuggerChanged``), so each fold of the log has it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import asyncio
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from msgspec.structs import replace
 
-from attractor_nb.decisions.breakpoints import first_to_stop, holding
+from attractor_nb.decisions.breakpoints import (
+    Breakpoint,
+    WalkMoment,
+    first_to_stop,
+    holding,
+    lasting_outcome,
+    moment_after,
+    moment_before,
+    outcome_before,
+    stop_at,
+)
 from attractor_nb.decisions.carryover import carry_over
-from attractor_nb.decisions.overrides import overrides_of, what_a_resume_loses
-from attractor_nb.decisions.walk_moments import lasting_outcome, moment_after, moment_before, outcome_before, stop_at
-from attractor_nb.engine.attempt_outcomes import rewrite_status
-from attractor_nb.engine.debug_desk import DebugDesk, Stand
-from attractor_nb.engine.pinned import PinnedHandler
+from attractor_nb.decisions.overrides import Pin, overrides_of, what_a_resume_loses
+from attractor_nb.engine.attempt_spending import rewrite_status
+from attractor_nb.errors import RunError
+from attractor_nb.maybe_async import call_in_loop
 from attractor_nb.model.branch import enclosing
 from attractor_nb.model.events import DebuggerChanged, DebuggerMoved, DebuggerStopped, Event
 from attractor_nb.model.redacted import redacted_outcome
 from attractor_nb.redaction import redacted
+from attractor_nb.stage import current_stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from pathlib import Path
 
-    from attractor_nb.decisions.breakpoints import Breakpoint, WalkMoment
+    from attractor_nb.context import Context
     from attractor_nb.decisions.effects import Execute, StageResult
-    from attractor_nb.decisions.overrides import Pin
     from attractor_nb.decisions.planning.plan import Plan, PlannedNode
     from attractor_nb.decisions.run_state import RunState
     from attractor_nb.engine.attempts import Attempts
     from attractor_nb.engine.event_stream import EventStream
     from attractor_nb.engine.time_limits import RunningTime
+    from attractor_nb.model.graph import Graph, Node
     from attractor_nb.model.outcome import Outcome
     from attractor_nb.model.stop import Stop
     from attractor_nb.protocols import Handler
@@ -45,7 +60,7 @@ class Debugging:
 
     Attributes:
         is_active: Whether walks must ask.
-        desk: What it shares with the controllers of child runs.
+        session: What it shares with the controllers of child runs.
         path: Nodes whose child runs lead to this run: ``review>``; empty for the outermost.
         overrides: Prompts, pins and mocks in force.
         time: The running time of the run, once it has begun.
@@ -76,7 +91,7 @@ class Debugging:
         self.is_active = False
         self._above = None if above is None else above[0]
         self.path = "" if above is None else f"{above[0].path}{above[1]}>"
-        self.desk: DebugDesk = DebugDesk(plan.graph) if above is None else above[0].desk
+        self.session: DebugSession = DebugSession(plan.graph) if above is None else above[0].session
         self.overrides = overrides_of(recorded)
         self.time: RunningTime | None = None
         self._plan = plan
@@ -96,16 +111,16 @@ class Debugging:
             self._waiting.append(event)
         for pinned, pin in self.overrides.pins.items():
             self._put(pinned, PinnedHandler(pin))
-        with self.desk.lock:
-            self.desk.members.append(self)
-            self.desk.breakpoints.update({entry.text: entry for entry in breakpoints})
-            self.desk.refresh()
+        with self.session.lock:
+            self.session.members.append(self)
+            self.session.breakpoints.update({entry.text: entry for entry in breakpoints})
+            self.session.refresh()
 
     # -- what the runner says ------------------------------------------------------------------------
 
     def begin(self) -> None:
         """The log of a directory has its first record: changes can be recorded there from now on."""
-        with self.desk.lock:
+        with self.session.lock:
             waiting, self._waiting, self._has_begun = self._waiting, [], True
             if self._is_restarting:  # what holds, holds in the new directory, too
                 waiting = [*self.overrides.to_events(), *waiting]
@@ -115,29 +130,24 @@ class Debugging:
 
     def restart(self) -> None:
         """The run moves to another directory: changes wait until its log has begun."""
-        with self.desk.lock:
+        with self.session.lock:
             self._has_begun, self._is_restarting = False, True
 
     def end(self) -> None:
         """The run has ended: nothing can be changed any more."""
-        with self.desk.lock:
-            self.desk.leave(self)
+        with self.session.lock:
+            self.session.leave(self)
 
     def refresh(self) -> None:
-        """Look again what there is to stop for. With the desk's lock held."""
-        desk = self.desk
-        self._own = tuple(entry for entry in desk.breakpoints.values() if entry.path == self.path)
-        self.is_active = bool(self._own or self.overrides.prompts or desk.is_pausing or desk.steps)
+        """Look again what there is to stop for. With the session's lock held."""
+        session = self.session
+        self._own = tuple(entry for entry in session.breakpoints.values() if entry.path == self.path)
+        self.is_active = bool(self._own or self.overrides.prompts or session.is_pausing or session.steps)
 
     # -- what walks ask ------------------------------------------------------------------------------
 
     async def before(self, state: RunState, effect: Execute, attempts: Attempts) -> Execute:
-        """Stand before a visit begins, if something asks for it; the effect with what was changed.
-
-        Raises:
-            StorageError: The run directory cannot be written.
-            asyncio.CancelledError: The run is being stopped.
-        """
+        """Stand before a visit begins, if something asks for it; the effect with what was changed."""
         started, branch = effect.started, attempts.branch
         is_first = branch != "" and not state.completed
         if self._visits.get(branch) != (started.name, started.visit):
@@ -145,7 +155,7 @@ class Debugging:
             moment = moment_before(self._plan, state, started, attempts.context.get)
             if why := self._reason(branch, moment, is_first=is_first):
                 stop = self._stop(moment, why, branch, outcome_before(state))
-                stand = Stand(stop, self, state, attempts.context, effect.planned.is_fan_out)
+                stand = PausedWalk(stop, self, state, attempts.context, effect.planned.is_fan_out)
                 await self._stand(stand)
                 if stand.is_changed:
                     effect = self._carried_again(state, effect, attempts)
@@ -153,12 +163,7 @@ class Debugging:
         return effect if prompt is None else replace(effect, planned=_with_prompt(effect.planned, prompt))
 
     async def after(self, state: RunState, effect: Execute, attempts: Attempts, result: StageResult) -> StageResult:
-        """Stand after a stage that is not tried again, before an edge is chosen; the result as it counts.
-
-        Raises:
-            StorageError: The run directory cannot be written.
-            asyncio.CancelledError: The run is being stopped.
-        """
+        """Stand after a stage that is not tried again, before an edge is chosen; the result as it counts."""
         outcome = lasting_outcome(state, effect, result)
         if outcome is None:
             return result
@@ -167,7 +172,7 @@ class Debugging:
         if not why:
             return result
         stop = self._stop(moment, why, attempts.branch, outcome)
-        stand = Stand(stop, self, state, attempts.context)
+        stand = PausedWalk(stop, self, state, attempts.context)
         await self._stand(stand)
         if stand.replaced is None:
             return result
@@ -177,45 +182,45 @@ class Debugging:
         return replace(result, outcome=replaced)
 
     def _reason(self, branch: str, moment: WalkMoment, *, is_first: bool) -> str:
-        """What asks a walk to stop at a moment: a breakpoint, ``step`` or ``pause``; empty for nothing."""
+        """The reason for a walk to stop at a moment: a breakpoint, ``step`` or ``pause``; empty for none."""
         holds = holding(self._own, moment)
         found = first_to_stop(self._own, holds, self._held_before(branch))
-        desk = self.desk
+        session = self.session
         if moment.is_after:
             return found.text if found else ""
         self._held[branch] = holds
-        with desk.lock:
-            is_stepping = desk.take_step(self.path, branch, is_first=is_first)
+        with session.lock:
+            is_stepping = session.take_step(self.path, branch, is_first=is_first)
             if found is not None:
                 return found.text
-            return "step" if is_stepping else "pause" if desk.is_pausing else ""
+            return "step" if is_stepping else "pause" if session.is_pausing else ""
 
     def _held_before(self, branch: str) -> frozenset[str]:
-        """What held at the last moment of a branch, or of the walk in which it began."""
+        """The breakpoints that held at the last moment of a branch, or of the walk in which it began."""
         while branch and branch not in self._held:
             branch = enclosing(branch)
         return self._held.get(branch, frozenset())
 
     def _stop(self, moment: WalkMoment, why: str, branch: str, outcome: Outcome | None) -> Stop:
-        number = self.desk.next_number()
+        number = self.session.next_number()
         return stop_at(moment, why, number=number, path=self.path, branch=branch, outcome=outcome)
 
-    async def _stand(self, stand: Stand) -> None:
+    async def _stand(self, stand: PausedWalk) -> None:
         """Stand until somebody has it go on; no running time goes by meanwhile, here and above."""
-        stop, desk = stand.stop, self.desk
+        stop, session = stand.stop, self.session
         self.hold()
         try:
-            with desk.lock:  # whoever finds the stop finds its record, too
+            with session.lock:  # whoever finds the stop finds its record, too
                 event = DebuggerStopped(
                     node=stop.node, moment=stop.moment, visit=stop.visit, breakpoint=stop.breakpoint
                 )
                 event.branch = stop.branch
-                desk.put(stand)
+                session.put(stand)
                 self._stream.announce(event)
             await stand.released.wait()
         finally:
-            with desk.lock:
-                desk.stands.pop(stop.number, None)
+            with session.lock:
+                session.stands.pop(stop.number, None)
             self.release()
 
     def hold(self) -> None:
@@ -241,7 +246,7 @@ class Debugging:
 
     # -- changes -------------------------------------------------------------------------------------
 
-    def set_context(self, stand: Stand, values: Mapping[str, Any]) -> None:
+    def set_context(self, stand: PausedWalk, values: Mapping[str, Any]) -> None:
         """Set values of the context where a walk stands."""
 
         def change() -> None:
@@ -252,7 +257,7 @@ class Debugging:
 
         self._change_at(stand, change)
 
-    def set_outcome(self, stand: Stand, outcome: Outcome) -> None:
+    def set_outcome(self, stand: PausedWalk, outcome: Outcome) -> None:
         """Replace the outcome of a stage that has just ended."""
         clean, before = redacted_outcome(outcome), stand.replaced or stand.stop.outcome
 
@@ -266,10 +271,10 @@ class Debugging:
 
         self._change_at(stand, change)
 
-    def _change_at(self, stand: Stand, change: Callable[[], None]) -> None:
+    def _change_at(self, stand: PausedWalk, change: Callable[[], None]) -> None:
         """Make a change where a walk stands, and tell whoever watches."""
-        self.desk.change(stand, change)
-        with self.desk.lock:
+        self.session.change(stand, change)
+        with self.session.lock:
             self.tell()
 
     def set_prompt(self, node: str, text: str) -> None:
@@ -279,26 +284,26 @@ class Debugging:
     def pin(self, node: str, pin: Pin) -> None:
         """Have a node come to an outcome without being executed."""
         event = _pinning(node, pin)
-        with self.desk.lock:
+        with self.session.lock:
             self._change(event)
             self._put(node, PinnedHandler(self.overrides.pins[node]))
 
     def mock(self, node: str, handler: Handler) -> None:
         """Have something else execute a node."""
-        with self.desk.lock:
+        with self.session.lock:
             self._change(DebuggerChanged(change="mock", node=node))
             self._put(node, handler)
 
     def unpin(self, node: str) -> None:
         """Have a node executed again."""
-        with self.desk.lock:
+        with self.session.lock:
             change = "unpin" if node in self.overrides.pins else "unmock"
             self._change(DebuggerChanged(change=change, node=node))
             self._handlers[node] = self._executing.pop(node)
 
     def tell(self) -> None:
-        """Tell views that breakpoints or stops are others now. With the desk's lock held."""
-        if self._has_begun and not self.desk.is_over:
+        """Tell views that breakpoints or stops are others now. With the session's lock held."""
+        if self._has_begun and not self.session.is_over:
             self._stream.announce(DebuggerMoved())
 
     def _put(self, node: str, handler: Handler) -> None:
@@ -307,15 +312,15 @@ class Debugging:
 
     def _change(self, event: DebuggerChanged) -> None:
         """Record a change that holds for the whole run, and take it in."""
-        with self.desk.lock:
+        with self.session.lock:
             self._record(event)
             self.overrides.apply(event)
-            self.desk.refresh()
+            self.session.refresh()
 
     def _record(self, event: DebuggerChanged, branch: str = "") -> None:
         event.branch = branch
-        with self.desk.lock:
-            self.desk.check_is_running()
+        with self.session.lock:
+            self.session.check_is_running()
             if self._has_begun:
                 self._stream.announce(event, is_synced=True)
             else:
@@ -330,3 +335,191 @@ def _pinning(node: str, pin: Pin) -> DebuggerChanged:
 
 def _with_prompt(planned: PlannedNode, prompt: str) -> PlannedNode:
     return replace(planned, node=planned.node.with_attrs({"prompt": prompt}))
+
+
+# A handler for a stage whose outcome is given: nothing is executed.
+
+PINNED: Final = "pinned, not executed"
+
+
+class PinnedHandler:
+    """Gives the pinned outcome, and leaves its response as a stage would."""
+
+    writes_status = False
+
+    def __init__(self, pin: Pin) -> None:
+        self._pin = pin
+
+    async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
+        """The outcome; its notes say that nothing was executed, and nothing was consumed."""
+        outcome, response = self._pin
+        if response:
+            current_stage().files.write_text("response.md", response)
+        notes = f"{PINNED}: {outcome.notes}" if outcome.notes else PINNED
+        return replace(outcome, notes=notes, usage=None)
+
+
+# The state that the debuggers of a run and of its child runs share: breakpoints, requests, and paused walks.
+
+DESK_SLICE_SECONDS = 0.25
+"""A wait wakes this often: an interrupt must find something that it can break."""
+COMMAND_SECONDS: Final = 30.0
+"""How long a change may wait for the run's loop: a stage of a plain function cannot hold it, a bug can."""
+
+
+class PausedWalk(msgspec.Struct):
+    """A paused walk."""
+
+    stop: Stop  #: Its place and its reason.
+    owner: Debugging  #: The controller of its run.
+    state: RunState  #: The state of the run, or of the branch.
+    context: Context  #: Its context.
+    is_fan_out: bool = False  #: The stage that is next is a fan-out.
+    replaced: Outcome | None = None  #: At a stop after a stage: the outcome in place of its own; None for that.
+    is_changed: bool = False  #: Something was changed here.
+    released: asyncio.Event = msgspec.field(default_factory=asyncio.Event)  #: Set when it goes on.
+    #: The loop in which it stands.
+    loop: asyncio.AbstractEventLoop = msgspec.field(default_factory=asyncio.get_running_loop)
+
+    def release(self) -> None:
+        """Let it walk on; from any thread."""
+        self.loop.call_soon_threadsafe(self.released.set)
+
+
+class DebugSession:
+    """The debugging of a run and its children: where they pause. Its attributes are changed with its lock held.
+
+    Attributes:
+        graph: The graph of the outermost run; it knows those of its children.
+        lock: Held while anything here is read or changed, and while a change is recorded.
+        breakpoints: By their texts, in the order in which they were set.
+        stands: The paused walks, by the numbers of their stops; the oldest stop first.
+        members: The controllers of the runs under way: the outermost first.
+        is_pausing: Each walk stops at its next stage.
+        steps: Walks that stop at their next stage, by the path of their run and their branch; and whether
+            the branches of the stage in between stop, too.
+        is_over: The outermost run has ended.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.lock = threading.RLock()
+        self.breakpoints: dict[str, Breakpoint] = {}
+        self.stands: dict[int, PausedWalk] = {}
+        self.members: list[Debugging] = []
+        self.is_pausing = False
+        self.steps: dict[tuple[str, str], bool] = {}
+        self.is_over = False
+        self._moved = threading.Condition(self.lock)
+        self._numbers = 0
+
+    @property
+    def stops(self) -> tuple[Stop, ...]:
+        """The stops at which the run is paused, the oldest first."""
+        with self.lock:
+            return tuple(stand.stop for stand in self.stands.values())
+
+    def next_number(self) -> int:
+        """A number for a stop."""
+        with self.lock:
+            self._numbers += 1
+            return self._numbers
+
+    def put(self, stand: PausedWalk) -> None:
+        """A walk stands."""
+        with self.lock:
+            self.stands[stand.stop.number] = stand
+            self._moved.notify_all()
+
+    def refresh(self) -> None:
+        """Have all controllers look what there is to stop for."""
+        with self.lock:
+            for member in self.members:
+                member.refresh()
+
+    def leave(self, member: Debugging) -> None:
+        """A run has ended; with the outermost everything is over."""
+        with self.lock:
+            if member in self.members:
+                self.members.remove(member)
+            if not member.path:
+                self.is_over = True
+                self._moved.notify_all()
+
+    def check_is_running(self) -> None:
+        """Refuse what can only be done while the run goes on."""
+        if self.is_over:
+            raise RunError(
+                "the run has ended, so nothing of it can be changed",
+                hint="go on from an earlier place: run.rewind(node), or run.fork(node)",
+            )
+
+    def change(self, stand: PausedWalk, change: Callable[[], None]) -> None:
+        """Make a change in the loop in which a walk stands, and wait for it."""
+
+        def make() -> None:
+            self._check_stands(stand)
+            change()
+
+        call_in_loop(stand.loop, make, COMMAND_SECONDS)
+
+    def _check_stands(self, stand: PausedWalk) -> None:
+        if stand.stop.number not in self.stands:
+            raise RunError(f"the run is no longer paused at {stand.stop.node}; nothing was changed")
+
+    # -- going on ------------------------------------------------------------------------------------
+
+    def take_step(self, path: str, branch: str, *, is_first: bool) -> bool:
+        """Whether somebody stepped to here; the wish is fulfilled with it.
+
+        A step that a branch or a child run did not live to fulfil is fulfilled in the walk around it.
+
+        Args:
+            path: The run.
+            branch: The branch in it.
+            is_first: It is the branch's first stage.
+        """
+        steps = self.steps
+        if not steps:
+            return False
+        done = [key for key in steps if _is_within(key, path, branch)]
+        for key in done:
+            del steps[key]
+        if done:
+            self.refresh()
+            return True
+        return is_first and any(
+            into and owner == path and _is_directly_within(branch, around) for (owner, around), into in steps.items()
+        )
+
+    def let_go(self, stand: PausedWalk) -> None:
+        """Have a walk go on."""
+        with self.lock:
+            if self.stands.pop(stand.stop.number, None) is not None:
+                stand.release()
+
+    def wait(self, timeout: float | None) -> Stop | None:
+        """Block until something stands; None when the run has ended."""
+        give_up = None if timeout is None else time.monotonic() + timeout
+        with self._moved:
+            while not self.stands:
+                if self.is_over:
+                    return None
+                left = DESK_SLICE_SECONDS if give_up is None else min(DESK_SLICE_SECONDS, give_up - time.monotonic())
+                if left <= 0:
+                    raise TimeoutError(f"the run did not stop within {timeout} s; it goes on")
+                self._moved.wait(left)
+            return next(iter(self.stands.values())).stop
+
+
+def _is_within(key: tuple[str, str], path: str, branch: str) -> bool:
+    """Whether a walk is the one of ``path`` and ``branch``, or within it."""
+    owner, inner = key
+    if owner != path:
+        return owner.startswith(path)
+    return inner == branch or not branch or inner.startswith(f"{branch}/")
+
+
+def _is_directly_within(branch: str, around: str) -> bool:
+    """Whether a branch is one of a fan-out in ``around``."""
+    return branch.rpartition("/")[0].rpartition("/")[0] == around

@@ -1,4 +1,4 @@
-"""Numbers events, logs the durable ones, and hands them to whoever listens (spec 9.6).
+"""Numbers events, logs the durable ones, and passes them to listeners (spec 9.6).
 
 Sinks are ours: called inline, in order, they must be quick and never raise. Observers and feeds are
 the user's: each has a bounded buffer of its own, so that a slow, raising or re-entering consumer
@@ -15,8 +15,8 @@ from collections import deque
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from attractor_nb.calling import call
 from attractor_nb.logs import own_logger
+from attractor_nb.maybe_async import call
 from attractor_nb.model.events import Event, EventObserver, EventsDropped
 from attractor_nb.model.redacted import redact_event
 
@@ -187,11 +187,7 @@ class EventStream:
             self._sinks = [entry for entry in self._sinks if entry[0] != sink]
 
     def announce(self, event: Event, *, is_synced: bool = False) -> None:
-        """Stamp an event, log it if it is durable, and hand it on.
-
-        Raises:
-            StorageError: The log could not be written; nobody was told.
-        """
+        """Stamp an event, log it if it is durable, and hand it on."""
         with self._lock:
             event.run_id = self._run_id
             event.time = self._clock.time()

@@ -14,31 +14,32 @@ import contextlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from msgspec.structs import replace
 
-from attractor_nb.calling import call
-from attractor_nb.decisions.answers.gate_choices import answer_problem, check_answer
-from attractor_nb.engine.gate import Gate
-from attractor_nb.engine.handed_in import (
-    already_answered,
-    check_texts,
-    checked_form,
-    given_answer,
-    node_of,
-    recorded_answer,
-)
+from attractor_nb.decisions.gate_choices import WORDS, YES_OR_NO, answer_problem, check_answer, find_option
 from attractor_nb.errors import AlreadyAnswered, AnswerRefused, NoSuchGate, TerminalError
 from attractor_nb.interrupts import held_interrupts
+from attractor_nb.maybe_async import call
 from attractor_nb.model.events import Event, InterviewCompleted, InterviewInformed, InterviewStarted, InterviewTimeout
-from attractor_nb.model.question import Answer, AnswerValue, Question
+from attractor_nb.model.question import (
+    Answer,
+    AnswerValue,
+    Form,
+    Option,
+    Question,
+    QuestionType,
+    recorded_value,
+    worded_answer,
+)
 from attractor_nb.model.redacted import redacted_answer, redacted_question
 from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
     from attractor_nb.protocols import Clock, Interviewer
+
 
 MAX_REFUSALS = 10
 """How often one interviewer may give an answer that matches nothing."""
@@ -50,36 +51,28 @@ AnnounceSynced = Callable[[Event], None]
 
 
 class _Pending(msgspec.Struct):
-    """A gate that waits.
+    """A gate that waits."""
 
-    Attributes:
-        gate: The gate.
-        future: Its answer.
-        opened: Monotonic time at which it was put here.
-        waited: Seconds that it had waited before.
-        left: Seconds that it may wait from there on; None for ever.
-    """
-
-    gate: Gate
-    future: Future[Answer]
-    opened: float
-    waited: float
-    left: float | None
+    gate: Gate  #: The gate.
+    future: Future[Answer]  #: Its answer.
+    opened: float  #: Monotonic time at which it was put here.
+    waited: float  #: Seconds that it had waited before.
+    left: float | None  #: Seconds that it may wait from there on; None for ever.
 
 
 class Gates:
-    """All gates of a run: the interviewer that handlers see, and the desk where answers are handed in.
+    """All gates of a run: the interviewer that handlers see, and the place where answers are handed in.
 
     Attributes:
         on_change: Told when a gate opens (its ``InterviewStarted``), is over (``InterviewCompleted``,
             ``InterviewTimeout``), or goes without either (None): its run was stopped.
-        pauses_run: The run is to be paused once all that goes on in it waits here.
+        pauses_run: The run is to be paused once everything under way in it waits here.
     """
 
     def __init__(
         self, inner: Interviewer, announce: AnnounceSynced, clock: Clock, *, recorded: Sequence[Event] = ()
     ) -> None:
-        """Make the desk.
+        """Make the gates of a run.
 
         Args:
             inner: Who is asked.
@@ -300,11 +293,6 @@ class Gates:
             text: Free text.
             form: What is filled in, by field, where the gate has a form.
             answered_by: Who answers, for the record.
-
-        Raises:
-            NoSuchGate: No gate of that name waits.
-            AnswerRefused: The answer matches no choice, or the form is not valid; the gate still waits.
-            AlreadyAnswered: Another answer came first.
         """
         check_texts(gate_id=gate_id, choice=choice, text=text, answered_by=answered_by)
         entry = self._entry(gate_id)
@@ -314,11 +302,7 @@ class Gates:
             return self._settle(entry, replace(answer, answered_by=answered_by))
 
     def _entry(self, gate_id: str) -> _Pending:
-        """The gate that waits under an id, or a node's.
-
-        Raises:
-            NoSuchGate, AlreadyAnswered: None does.
-        """
+        """The gate that waits under an id, or a node's."""
         with self._lock:
             entry = self._pending.get(gate_id) or next(
                 (entry for entry in self._pending.values() if entry.gate.stage == gate_id), None
@@ -348,3 +332,117 @@ def _forget(asked: asyncio.Future[Any]) -> None:
     """Retrieve a late exception, so that asyncio does not log it."""
     if not asked.cancelled():
         asked.exception()
+
+
+# A question to a person, as front-ends show and answer it.
+
+
+class Gate(msgspec.Struct, frozen=True):
+    """A question to a person."""
+
+    id: str  #: What to answer by; unique in the run.
+    stage: str  #: The asking node.
+    question: Question  #: The question.
+    deadline: float | None  #: When it times out, in seconds since 1970; None for never.
+    since: float  #: When it was asked, in seconds since 1970.
+    #: The run's own interviewer is asked, and answers by itself: nobody has to click.
+    is_with_interviewer: bool = False
+    answer: Answer | None = None  #: The recorded answer; None while the question waits.
+
+    def as_event(self) -> InterviewStarted:
+        """The question as its event has it, which is all that a card needs of it."""
+        question = self.question
+        return InterviewStarted(
+            question=question.text,
+            stage=question.stage,
+            question_id=question.id,
+            kind=question.type.value,
+            options=tuple((option.key, option.label) for option in question.options),
+            deadline=self.deadline,
+            metadata=question.metadata,
+            branch=question.branch,
+            form=question.form.to_plain() if question.form else {},
+        )
+
+
+# Answers as given, before they count, and answers as the log records them.
+
+
+def already_answered(gate: str, answer: str) -> AlreadyAnswered:
+    """The error for whoever comes second."""
+    words = f": {answer}" if answer else ""
+    return AlreadyAnswered(f"gate {gate} has been answered already{words}")
+
+
+def node_of(question_id: str) -> str:
+    """The node that asked a question of that id: ``branch/node:visit``."""
+    return question_id.rpartition(":")[0].rpartition("/")[2]
+
+
+def checked_form(form: object) -> dict[str, Any]:
+    """The values of a form, not yet judged."""
+    if form is None:
+        return {}
+    if isinstance(form, Mapping):
+        return dict(cast("Mapping[str, Any]", form))
+    raise AnswerRefused(
+        f"form must be a dict of values by field, not a {type(form).__name__}",
+        hint='run.answer("review", "Y", form={"score": 7})',
+    )
+
+
+def check_texts(**given: object) -> None:
+    """Check that what is to be text is."""
+    for name, value in given.items():
+        if not isinstance(value, str):
+            raise AnswerRefused(
+                f"{name} must be text, not a {type(value).__name__}",
+                hint='run.answer("review", "Y"), or run.answer("review", text="…")',
+            )
+
+
+def given_answer(question: Question, choice: str, text: str) -> Answer:
+    """The answer as given, before it is checked; a target means the choice that leads to it."""
+    if question.type is QuestionType.FREEFORM:
+        return Answer(text=text or choice)
+    option = find_option(question, choice)
+    is_word = question.type in YES_OR_NO and choice.strip().lower() in WORDS
+    if option is None and not is_word:
+        targets: Mapping[str, str] = question.metadata.get("targets", {})
+        choice = next((key for key, target in targets.items() if target == choice), choice)
+        option = next((each for each in question.options if each.key == choice), None)
+    if option is None:
+        return replace(worded_answer(choice), text=text) if text else worded_answer(choice)
+    chosen = (option,) if question.type is QuestionType.MULTI_SELECT else ()
+    return Answer(value=option.key, selected_option=option, selected_options=chosen, text=text)
+
+
+def question_of(asked: InterviewStarted) -> Question:
+    """The question that a log holds, without the time that it may still wait."""
+    return Question(
+        asked.question,
+        QuestionType(asked.kind or QuestionType.MULTIPLE_CHOICE),
+        options=tuple(Option(key, label) for key, label in asked.options),
+        stage=asked.stage,
+        metadata=asked.metadata,
+        id=asked.question_id,
+        branch=asked.branch,
+        form=Form.from_plain(asked.form),
+    )
+
+
+def recorded_answer(recorded: InterviewCompleted, question: Question) -> Answer:
+    """The answer that a log holds."""
+    filled = Answer(answered_by=recorded.answered_by, form=recorded.form, is_form_checked=True)
+    if question.type is QuestionType.FREEFORM and recorded.text:
+        return check_answer(question, replace(filled, text=recorded.text))
+    by_key: Mapping[str, Option] = {option.key: option for option in question.options}
+    by_label = (option for option in question.options if recorded.label and option.label == recorded.label)
+    option = next(by_label, by_key.get(recorded.answer))  # keys of an older version may differ
+    return replace(
+        filled,
+        value=option.key if option else recorded_value(recorded.answer),
+        selected_option=option,
+        selected_options=tuple(by_key[key] for key in recorded.keys if key in by_key),
+        text=recorded.text,
+    )

@@ -1,4 +1,4 @@
-"""The desk where a supervisor, or a person, hands in instructions for a run (spec 4.11).
+"""The inbox where a supervisor, or a person, hands in instructions for a run (spec 4.11).
 
 An instruction is an event of the run's own log, and a file in the directory of the model stage under way. It is
 data for a prompt: nothing here executes it.
@@ -39,18 +39,18 @@ _FOLDED: Final = (InstructionGiven, InstructionCarried, PipelineStarted, StageSt
 
 
 class Instructions:
-    """What a run was told, and which of its stages are under way (``stage.InstructionSource``).
+    """The instructions to a run, and its stages under way (``stage.InstructionSource``).
 
-    A run that nobody tells anything pays for none of it: its events are folded from the first instruction on.
+    A run without instructions has no cost: its events are folded from the first instruction on.
 
     Attributes:
-        is_used: The run was told something.
-        is_over: The run has ended: it takes nothing more.
+        is_used: The run has received an instruction.
+        is_over: The run has ended: it accepts no more instructions.
         under_way: The attempts under way by their identities, the latest begun last.
     """
 
     def __init__(self, stream: EventStream, graph: Graph) -> None:
-        """Make the desk of a run: its events, and the graph that runs."""
+        """Make the inbox of a run: its events, and the graph that runs."""
         self.is_used = False
         self.is_over = False
         self.under_way: dict[int, StageScope] = {}
@@ -75,7 +75,7 @@ class Instructions:
 
     @property
     def waiting(self) -> tuple[Instruction, ...]:
-        """What no committed prompt has carried."""
+        """The instructions that no committed prompt has carried."""
         return tuple(self._fold.waiting.values()) if self.is_used else ()
 
     @property
@@ -99,7 +99,7 @@ class Instructions:
         return next((scope.node_id for scope in reversed(self.under_way.values())), "")
 
     def texts_for(self, node: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """What the next prompt of a node carries: of supervisors, and of people."""
+        """The instructions that the next prompt of a node carries: of supervisors, and of people."""
         return _by_giver(self._fold.of(node))
 
     def tell(self, node: str | None, text: object, given_by: str) -> InstructionReceipt:
@@ -109,10 +109,6 @@ class Instructions:
             node: The node whose prompts alone carry it; None for any.
             text: What it says.
             given_by: By what way it came, for the record.
-
-        Raises:
-            OptionError: It cannot be given: what it says, or to whom.
-            StorageError: It could not be recorded.
         """
         said = waiting_instructions.check_instruction(self._graph, node, text)
         return self._give(said, given_by, node or "", is_from_person=True)
@@ -122,9 +118,6 @@ class Instructions:
 
         Returns:
             The stage in whose directory it is, or empty when none was under way.
-
-        Raises:
-            StorageError: It could not be recorded.
         """
         return self._give(text, given_by).stage
 
@@ -150,7 +143,7 @@ class Instructions:
         return next((scope for scope in found if scope.reach), found[0] if found else None)
 
     def carry(self, scope: StageScope) -> str:
-        """What an attempt under way has not had yet, as sections of a prompt; it has it now, and that is recorded."""
+        """The instructions new to an attempt under way, as sections of a prompt; their delivery is recorded."""
         found = self._fold.not_had(scope.branch, scope.node_id)
         if not found:
             return ""

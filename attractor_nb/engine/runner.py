@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from attractor_nb.context import Context
-from attractor_nb.decisions.effects import RunEnd
+from attractor_nb.decisions.effects import Commit, Execute, RunEnd
 from attractor_nb.decisions.kept_state import checkpoint_entries
 from attractor_nb.decisions.notes import OBSERVED
+from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.decisions.run_endings import end_with_failure
-from attractor_nb.decisions.traversal import traverse
+from attractor_nb.decisions.traversal import Uniform, traverse
 from attractor_nb.engine.attempts import Attempts
-from attractor_nb.engine.backend_lifetimes import closed, open_backends
-from attractor_nb.engine.system_clock import SystemClock
-from attractor_nb.engine.time_limits import RunningTime
+from attractor_nb.engine.time_limits import RunningTime, SystemClock
 from attractor_nb.engine.walking import RunStops, walk
-from attractor_nb.errors import RunLocked, StorageError
+from attractor_nb.errors import OptionError, RunLocked, StorageError
+from attractor_nb.logs import own_logger
 from attractor_nb.model.events import (
     CheckpointSaved,
     Event,
@@ -41,14 +41,15 @@ from attractor_nb.model.shortage import is_shortage
 from attractor_nb.model.states import PAUSED
 
 if TYPE_CHECKING:
-    from attractor_nb.decisions.effects import Commit, Execute
+    from collections.abc import Iterable
+
     from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.decisions.run_state import RunState
-    from attractor_nb.decisions.traversal import Uniform
     from attractor_nb.engine.debug_control import Debugging
     from attractor_nb.engine.run_setup import RunSetup
-    from attractor_nb.model.carried_state import CarriedState
+    from attractor_nb.model.carried_state import SurvivingTotals
     from attractor_nb.protocols import BackendLifetime
+
 
 TRAILING_SECONDS = 0.05
 """Without a further stage, checkpoint.json has the latest commits after so long."""
@@ -57,17 +58,11 @@ YIELD_SECONDS = 0.005
 
 
 class RunOutcome(msgspec.Struct, frozen=True):
-    """How a run ended.
+    """The end of a run: status, reason and duration."""
 
-    Attributes:
-        status: ``completed``, ``failed``, ``interrupted`` or ``paused``.
-        reason: Why, unless completed.
-        duration: Running time in seconds, over all sessions.
-    """
-
-    status: str
-    reason: str
-    duration: float
+    status: str  #: ``completed``, ``failed``, ``interrupted`` or ``paused``.
+    reason: str  #: Why, unless completed.
+    duration: float  #: Running time in seconds, over all sessions.
 
 
 class Runner(msgspec.Struct):
@@ -85,13 +80,7 @@ class Runner(msgspec.Struct):
     _is_distrusted: bool = False
 
     async def run(self) -> RunOutcome:
-        """Run to the end, a pause, or a stop.
-
-        Raises:
-            StorageError: The run directory cannot be written; what was committed is safe. Not for want of files or
-                memory: then the run is interrupted (ruling 51).
-            asyncio.CancelledError: Never: a cancelled run ends as interrupted.
-        """
+        """Run to the end, a pause, or a stop."""
         setup = self.setup
         begun: list[BackendLifetime] = []
         self._is_timed = isinstance(setup.clock, SystemClock)
@@ -192,8 +181,8 @@ class Runner(msgspec.Struct):
         setup.debugging.begin()
         self._save_checkpoint(is_forced=True)
 
-    def _carried(self) -> CarriedState:
-        """What a restart has of the run before it."""
+    def _carried(self) -> SurvivingTotals:
+        """The totals that a restart takes over from the run before it."""
         setup = self.setup
         return msgspec.structs.replace(
             setup.state.carried,
@@ -426,3 +415,37 @@ def mirror_graph(plan: Plan, context: Context) -> None:
     """Mirror graph attributes into the context as ``graph.*`` (spec 3.1, 5.1)."""
     for key, value in plan.graph.mirrored().items():
         context.set(key, value)
+
+
+# Opens the backends of a run, and closes them when the run has its result.
+
+LOGGER = own_logger(__name__)
+
+
+async def open_backends(lifetimes: Iterable[BackendLifetime], begun: list[BackendLifetime]) -> str:
+    """Start backends one after the other; why that failed, or empty.
+
+    Args:
+        lifetimes: What is started.
+        begun: Gets each before it is started: even one that did not start must be closed.
+    """
+    for lifetime in lifetimes:
+        begun.append(lifetime)
+        try:
+            await lifetime.open()
+        except (OptionError, StorageError):
+            raise
+        except Exception as error:  # noqa: BLE001 - a backend that is down is a failure of the run (ruling 30)
+            subject = getattr(lifetime, "subject", "the backend")
+            return f"{subject} did not start: {outcome_of_exception(error).failure_reason}"
+    return ""
+
+
+async def closed(lifetime: BackendLifetime) -> None:
+    """Close a backend; whatever that comes to, the result is there."""
+    try:
+        await lifetime.close()
+    except asyncio.CancelledError:  # stopped twice: leave at once, with the result that there is
+        LOGGER.warning("a backend was not waited for while it closed")
+    except Exception:  # the run has its result; a backend that cannot close must not take it away
+        LOGGER.exception("a backend did not close")

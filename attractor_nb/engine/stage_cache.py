@@ -1,6 +1,6 @@
 """Looks a stage up in the cache before it is executed, and keeps its result after.
 
-Which stages are asked about and what a key is made of is decided in ``decisions/replays/cache_rules.py`` and
+Which stages are asked about and what a key is made of is decided in ``decisions/replays/cache_keys.py`` and
 ``decisions/replays/cache_keys.py``. The cache is an aid: whatever is wrong with it costs a warning and an
 execution, never a run and never a wrong result.
 """
@@ -15,22 +15,31 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from msgspec import structs
 
-from attractor_nb.decisions.replays.cache_keys import PlaceOfCall, handler_call, of_stage, read_values
-from attractor_nb.decisions.replays.cache_rules import (
+from attractor_nb.decisions.replays.cache_keys import (
     FILES_ATTRIBUTE,
     READS_ATTRIBUTE,
     UNCACHED_TYPES,
+    RunPaths,
+    handler_call,
     nearest,
+    of_stage,
+    read_values,
     refusal,
 )
 from attractor_nb.errors import AttractorError, StorageError
-from attractor_nb.model.calls.cached import INPUTS_FILE, CachedStage, CacheLook, file_values
-from attractor_nb.model.calls.call_content import CallInputs, StageCall
+from attractor_nb.model.calls.call_content import (
+    INPUTS_FILE,
+    CachedStage,
+    CacheLook,
+    CallInputs,
+    StageCall,
+    file_values,
+)
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.inputs import forged_keys
-from attractor_nb.model.outcome import StageStatus
-from attractor_nb.model.vocabulary.comma_lists import comma_list
-from attractor_nb.protocols import DescribesStages
+from attractor_nb.model.outcome import Outcome, StageStatus
+from attractor_nb.model.vocabulary.value_forms import comma_list
+from attractor_nb.protocols import DescribesStages, Handler
 from attractor_nb.redaction import MARK, holds_secret
 from attractor_nb.storage.cache_store import MAX_ENTRY_BYTES, CacheStore
 from attractor_nb.storage.files.strict_json import JsonProblem
@@ -44,8 +53,6 @@ if TYPE_CHECKING:
     from attractor_nb.context import AttemptContext
     from attractor_nb.decisions.planning.plan import PlannedNode
     from attractor_nb.model.graph import Graph
-    from attractor_nb.model.outcome import Outcome
-    from attractor_nb.protocols import Handler
     from attractor_nb.stage import StageScope
 
 COMPARED_ENTRIES = 20
@@ -53,49 +60,29 @@ COMPARED_ENTRIES = 20
 SHOWN_DIGITS = 16
 
 
-class Look(msgspec.Struct):
-    """What a look into the cache came to.
+class CacheLookup(msgspec.Struct):
+    """The result of a cache lookup."""
 
-    Attributes:
-        scope: What the attempt knew and could do; it outlives the attempt's own.
-        call: What the handler says of the call.
-        inputs: What goes into the stage; None when it is not one for the cache.
-        record: What the stage's directory says of it.
-        entry: The result that was found, or None.
-        present: Files that were there before the call.
-        conversation: Under ``full`` fidelity: what the thread had said before.
-    """
-
-    scope: StageScope
-    call: StageCall
-    inputs: CallInputs | None
-    record: CacheLook
-    entry: CachedStage | None = None
-    present: frozenset[str] = msgspec.field(default_factory=frozenset)
-    conversation: str = ""
+    scope: StageScope  #: A scope with the values of the attempt's; it outlives the attempt's own.
+    call: StageCall  #: The handler's description of the call.
+    inputs: CallInputs | None  #: The inputs of the stage; None when the stage is not cached.
+    record: CacheLook  #: The record of the lookup in the stage's directory.
+    entry: CachedStage | None = None  #: The result that was found, or None.
+    present: frozenset[str] = msgspec.field(default_factory=frozenset)  #: Files that were there before the call.
+    conversation: str = ""  #: Under ``full`` fidelity: the conversation of the thread so far.
 
 
 class StageCache(msgspec.Struct, frozen=True):
-    """The cache of a run.
+    """The cache of a run."""
 
-    Attributes:
-        store: Where results are.
-        pipeline: The pipeline's name; a stage is compared with earlier ones of its own pipeline.
-        workdir: Where commands run, and where the paths of ``cache.files`` begin.
-    """
-
-    store: CacheStore
-    pipeline: str
-    workdir: Path
+    store: CacheStore  #: Where results are.
+    pipeline: str  #: The pipeline's name; a stage is compared with earlier ones of its own pipeline.
+    workdir: Path  #: Where commands run, and where the paths of ``cache.files`` begin.
 
     async def look(
         self, planned: PlannedNode, handler: Handler, scope: StageScope, context: AttemptContext, graph: Graph
-    ) -> Look | None:
-        """Look a stage up, in the scope of its attempt; None for stages that are never cached.
-
-        Raises:
-            StorageError: The run directory cannot be written.
-        """
+    ) -> CacheLookup | None:
+        """Look a stage up, in the scope of its attempt; None for stages that are never cached."""
         if planned.handler_type in UNCACHED_TYPES:
             return None
         scope = structs.replace(scope)
@@ -105,7 +92,7 @@ class StageCache(msgspec.Struct, frozen=True):
         if not refused:
             inputs, refused = await self._inputs(planned, call, scope)
         if inputs is None:
-            return _recorded(Look(scope, call, None, CacheLook(refused=refused)))
+            return _recorded(CacheLookup(scope, call, None, CacheLook(refused=refused)))
         entry = self._found(inputs, scope)
         if entry is not None and (problem := _refusal_of(entry, planned, handler, context, graph)):
             _warn(scope, f"the cached result of {scope.node_id} does not count today: {problem}; it is executed")
@@ -119,14 +106,10 @@ class StageCache(msgspec.Struct, frozen=True):
             record = structs.replace(record, changes=compared.changes, compared_with=compared.run_id)
         present = frozenset(stage_contents(scope.files, max_bytes=MAX_ENTRY_BYTES))
         conversation = scope.conversation.read() if scope.conversation else ""
-        return _recorded(Look(scope, call, inputs, record, entry, present, conversation))
+        return _recorded(CacheLookup(scope, call, inputs, record, entry, present, conversation))
 
-    def restore(self, look: Look, scope: StageScope, context: AttemptContext) -> CachedStage:
-        """Bring back what a found result consists of beside its outcome, and give the result.
-
-        Raises:
-            StorageError: The run directory cannot be written.
-        """
+    def restore(self, look: CacheLookup, scope: StageScope, context: AttemptContext) -> CachedStage:
+        """Bring back what a found result consists of beside its outcome, and give the result."""
         entry = look.entry
         assert entry is not None and look.inputs is not None, "only a hit is restored"  # noqa: PT018 - one fact
         for path, data in entry.file_contents.items():
@@ -143,7 +126,7 @@ class StageCache(msgspec.Struct, frozen=True):
         self._note(look.inputs, scope)
         return entry
 
-    def keep(self, look: Look, outcome: Outcome, context: AttemptContext, now: float) -> None:
+    def keep(self, look: CacheLookup, outcome: Outcome, context: AttemptContext, now: float) -> None:
         """Keep the result of a stage that was executed, if it may be kept.
 
         Args:
@@ -151,9 +134,6 @@ class StageCache(msgspec.Struct, frozen=True):
             outcome: How the stage ended, as it will be recorded.
             context: The context of the attempt.
             now: Seconds since 1970 (UTC).
-
-        Raises:
-            StorageError: The run directory cannot be written.
         """
         if look.inputs is None:
             return
@@ -163,7 +143,7 @@ class StageCache(msgspec.Struct, frozen=True):
         if reason:
             _recorded(structs.replace(look, record=structs.replace(look.record, not_kept=reason)))
 
-    def _kept(self, look: Look, outcome: Outcome, context: AttemptContext, now: float) -> str:
+    def _kept(self, look: CacheLookup, outcome: Outcome, context: AttemptContext, now: float) -> str:
         """Keep a success; why it is not kept, or empty."""
         assert look.inputs is not None, "whoever has no inputs is not kept"
         scope = look.scope
@@ -195,7 +175,7 @@ class StageCache(msgspec.Struct, frozen=True):
         return "" if is_kept else f"it has more than {MAX_ENTRY_BYTES} bytes"
 
     async def _inputs(self, planned: PlannedNode, call: StageCall, scope: StageScope) -> tuple[CallInputs | None, str]:
-        """What goes into a stage; or None, and why it cannot be known."""
+        """The inputs of a stage; or None, and the reason why they cannot be known."""
         assert call.inputs is not None, "a call without inputs is refused"
         patterns = comma_list(planned.node.get(FILES_ATTRIBUTE, str, ""))
         try:
@@ -260,7 +240,7 @@ _PREFIXES: Final = {"tool": ("tool.",), "parallel.fan_in": ("parallel.",)}
 def _refusal_of(
     entry: CachedStage, planned: PlannedNode, handler: Handler, context: AttemptContext, graph: Graph
 ) -> str:
-    """Why an entry does not count today, or empty: answers are validated where they are used (ruling 44)."""
+    """The reason why an entry does not count today, or empty: answers are validated at each use (ruling 44)."""
     targets = {edge.edge.target for edge in planned.edges}
     if unknown := [name for name in entry.outcome.suggested_next_ids if name not in targets]:
         return f"it suggests {unknown[0]}, which no outgoing edge leads to"
@@ -277,7 +257,7 @@ def _refusal_of(
 
 
 def _code_of(handler: Handler) -> str:
-    """Where the code of a handler is: one of the same version elsewhere does something else."""
+    """The qualified name of a handler's code: the same version under another name is another handler."""
     handler = getattr(handler, "handler", handler)  # a shipped one stands for another
     code = getattr(handler, "function", None) or type(handler)
     return f"{getattr(code, '__module__', '')}.{getattr(code, '__qualname__', type(code).__qualname__)}"
@@ -286,7 +266,7 @@ def _code_of(handler: Handler) -> str:
 def _call_of(
     planned: PlannedNode, handler: Handler, scope: StageScope, context: AttemptContext, graph: Graph
 ) -> StageCall:
-    """What a handler says of its call; one of somebody's own says its version alone."""
+    """The description of a call by its handler; a custom handler without one has only its version."""
     try:
         if isinstance(handler, DescribesStages):
             return handler.stage_call(planned.node, context, graph)
@@ -307,7 +287,7 @@ def _call_of(
                 str(version),
                 planned.node.attrs,
                 read_values(values, None if declared is None else comma_list(declared)),
-                place=PlaceOfCall(scope.run_id, (str(scope.logs_root), str(scope.logs_root.absolute()))),
+                place=RunPaths(scope.run_id, (str(scope.logs_root), str(scope.logs_root.absolute()))),
                 graph=around,
                 code=_code_of(handler),
             )
@@ -316,15 +296,15 @@ def _call_of(
         return StageCall(None, f"saying what it depends on failed: {type(error).__name__}: {error}")
 
 
-def _recorded(look: Look) -> Look:
+def _recorded(look: CacheLookup) -> CacheLookup:
     """Write the lookup record into the stage's directory, and return it."""
     text = json.dumps(look.record.to_plain(), ensure_ascii=False, indent=2)
     look.scope.files.write_text(INPUTS_FILE, f"{text}\n")
     return look
 
 
-def _own_files(look: Look) -> dict[str, bytes]:
-    """What the attempt left in its directory, but for what each attempt writes anew."""
+def _own_files(look: CacheLookup) -> dict[str, bytes]:
+    """The files that the attempt left in its directory, without those that each attempt writes anew."""
     left_out = {STATUS_NAME, INPUTS_FILE, *look.present, *look.call.files}
     contents = stage_contents(look.scope.files, max_bytes=MAX_ENTRY_BYTES)
     return {path: data for path, data in contents.items() if path not in left_out}

@@ -6,14 +6,21 @@ All of it is the clock's monotonic time: a wall clock that jumps, by days or bac
 from __future__ import annotations
 
 import asyncio
+import random
+import secrets
+import sys
+import time as system_time
+from functools import partial
+from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable
 
     from attractor_nb.protocols import Clock
+
 
 CANCEL_GRACE_SECONDS = 1.0
 """How long work may take to clean up after its time ran out."""
@@ -24,27 +31,20 @@ class TimeIsOver(Exception):
 
 
 class Sleeps(Protocol):
-    """Who can wait: a clock, or the running time of a run."""
+    """An object that can wait: a clock, or the running time of a run."""
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for so many seconds."""
+        """Wait for the given number of seconds."""
         ...
 
 
 class RunningTime(msgspec.Struct):
-    """How long a run has gone on, over all its sessions. While a debugger holds it, it stands still.
+    """The running time of a run, over all its sessions. It is paused while a debugger holds it."""
 
-    Attributes:
-        clock: Time.
-        before: Running time before this session, in seconds.
-        bound: Running time at which the run ends, in seconds; None for never.
-        started_at: The clock's monotonic time at which this session began.
-    """
-
-    clock: Clock
-    before: float
-    bound: float | None
-    started_at: float
+    clock: Clock  #: Time.
+    before: float  #: Running time before this session, in seconds.
+    bound: float | None  #: Running time at which the run ends, in seconds; None for never.
+    started_at: float  #: The clock's monotonic time at which this session began.
     _holders: int = 0
     _held_since: float = 0.0
     _paused: float = 0.0
@@ -58,7 +58,7 @@ class RunningTime(msgspec.Struct):
 
     @property
     def paused_seconds(self) -> float:
-        """How long it has stood still."""
+        """The time for which it was paused."""
         return self._paused + (self.clock.monotonic() - self._held_since if self._holders else 0.0)
 
     def hold(self) -> None:
@@ -97,11 +97,7 @@ class RunningTime(msgspec.Struct):
         return max(self.elapsed_seconds, self.bound or 0.0)
 
     async def within(self, work: Awaitable[Any]) -> Any:
-        """Await work for as long as the run may go on.
-
-        Raises:
-            TimeIsOver: It may not any longer; the work was cancelled.
-        """
+        """Await work for as long as the run may go on."""
         left = self.left_seconds
         return await work if left is None else await race(self, work, left)
 
@@ -109,11 +105,7 @@ class RunningTime(msgspec.Struct):
 async def race(
     time: Sleeps, work: Awaitable[Any], seconds: float, *, grace_seconds: float = CANCEL_GRACE_SECONDS
 ) -> Any:
-    """Await work for so many seconds. Work that ignores its cancellation is left behind after a grace.
-
-    Raises:
-        TimeIsOver: The time was over first.
-    """
+    """Await work for so many seconds. Work that ignores its cancellation is left behind after a grace."""
     task = asyncio.ensure_future(work)
     timer = asyncio.ensure_future(time.sleep(seconds))
     try:
@@ -133,3 +125,62 @@ def _forget(task: asyncio.Future[Any]) -> None:
     """Take the late result of work that was given up, so that nobody warns about it."""
     if not task.cancelled():
         task.exception()
+
+
+# The real clock and real randomness, behind the seams that tests replace.
+
+_BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
+
+SLICE_SECONDS = 5.0
+"""A wait that counts a machine's sleep looks this often whether the machine has slept."""
+
+
+def _time_with_sleep() -> Callable[[], float]:
+    """A clock that never jumps back and goes on while the machine sleeps, where there is one."""
+    if hasattr(system_time, "CLOCK_BOOTTIME"):
+        return partial(system_time.clock_gettime, system_time.CLOCK_BOOTTIME)
+    if sys.platform == "darwin":  # this one goes on there, and Python's monotonic() does not
+        return partial(system_time.clock_gettime, system_time.CLOCK_MONOTONIC)
+    return monotonic
+
+
+class SystemClock:
+    """The clock of this machine (``protocols.Clock``)."""
+
+    time = staticmethod(time)
+    """Seconds since 1970 (UTC)."""
+    monotonic = staticmethod(monotonic)
+    """Seconds on a clock that never jumps back."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await asyncio.sleep(seconds)
+
+    async def wait_out(self, seconds: float) -> None:
+        """Wait; the time for which the machine sleeps counts."""
+        await wait_out(seconds, _time_with_sleep(), asyncio.sleep)
+
+
+async def wait_out(seconds: float, now: Callable[[], float], pause: Callable[[float], Awaitable[None]]) -> None:
+    """Wait in slices: a timer stands still while the machine sleeps.
+
+    Args:
+        seconds: How long.
+        now: Seconds on a clock that goes on while the machine sleeps.
+        pause: Waits so many seconds, without those for which it sleeps.
+    """
+    end = now() + seconds
+    while (left := end - now()) > 0:
+        await pause(min(left, SLICE_SECONDS))
+
+
+class SystemRandomness:
+    """Chance (``protocols.Randomness``): jitter from the generator of Python, ids from the system's."""
+
+    def uniform(self, low: float, high: float) -> float:
+        """A number in [low, high]."""
+        return random.uniform(low, high)  # noqa: S311 - jitter is no secret
+
+    def new_id(self) -> str:
+        """Eight random characters of lower-case base32."""
+        return "".join(secrets.choice(_BASE32) for _ in range(8))

@@ -1,5 +1,4 @@
-"""What stages do: by handler type, and the registry that finds them (spec 4).
+"""The handlers of stages, by type, and the registry that finds them (spec 4).
 
-Handlers know the seams and the stores below them; never the engine, a backend or an interviewer by
-name.
+Handlers know the protocols and the stores below them; never the engine, a backend or an interviewer by name.
 """

@@ -13,40 +13,44 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from msgspec.structs import replace
 
-from attractor_nb.decisions.fan_outs.branch_policies import (
+from attractor_nb.decisions.branch_policies import (
     FIRST_SUCCESS,
     ITEMS,
     WAIT_ALL,
     FanOutPolicy,
-    Settling,
+    JoinProgress,
     judged,
     kept,
     policy_of,
 )
 from attractor_nb.errors import OptionError
 from attractor_nb.handlers.fan_out import DEFAULT_MAX_PARALLEL
-from attractor_nb.handlers.sub_pipeline import until_over
-from attractor_nb.model.branch import ItemResult
-from attractor_nb.model.child import ListItem
+from attractor_nb.handlers.manager_loop import until_over
+from attractor_nb.model.branch import BranchResult, ItemResult
+from attractor_nb.model.child import Child, Children, ChildSnapshot, ListItem
 from attractor_nb.model.inputs import ENGINE_KEYS, INPUTS, RESERVED_PREFIXES, parse_inputs
-from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
-from attractor_nb.model.vocabulary.mappings import parse_mapping
-from attractor_nb.model.vocabulary.repetition import DEFAULT_MAX_ITEMS, FOR_EACH, MAX_ITEMS, OUTPUTS, RESULTS, list_key
+from attractor_nb.model.texts import did_you_mean
 from attractor_nb.model.vocabulary.shapes import PIPELINE_TYPE
-from attractor_nb.model.vocabulary.value_paths import value_at
+from attractor_nb.model.vocabulary.value_forms import (
+    DEFAULT_MAX_ITEMS,
+    FOR_EACH,
+    MAX_ITEMS,
+    OUTPUTS,
+    RESULTS,
+    list_key,
+    value_at,
+)
+from attractor_nb.model.vocabulary.variables import parse_mapping
 from attractor_nb.side_by_side import SideBySide
-from attractor_nb.stage import current_stage
+from attractor_nb.stage import StageScope, current_stage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from attractor_nb.context import Context
-    from attractor_nb.model.branch import BranchResult
-    from attractor_nb.model.child import Child, Children, ChildSnapshot
     from attractor_nb.model.graph import Graph, Node
-    from attractor_nb.stage import StageScope
 
 SHOWN_CHARACTERS: Final = 60
 """How much of a value that is no list a failure shows."""
@@ -61,7 +65,7 @@ class ForEachHandler:
     writes_status = False
 
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
-        """What the join policy makes of the items; what is known to be wrong is FAIL before the first.
+        """Run the items, and judge them by the join policy; a known mistake is a FAIL before the first item.
 
         An empty list is SUCCESS without a run.
         """
@@ -105,7 +109,7 @@ class _Items:
         self._given = given
         self._items = [ListItem(index, len(values), value) for index, value in enumerate(values)]
         self._begun: dict[int, Child] = {}
-        self._settling = Settling(policy)
+        self._settling = JoinProgress(policy)
 
     async def run(self, max_parallel: int) -> tuple[ItemResult, ...]:
         """Run all of them, those that had ended before not again; all results, in the order of the list."""
@@ -123,7 +127,7 @@ class _Items:
         return tuple(work.results[item.index] for item in self._items)
 
     def _settled(self, results: Sequence[BranchResult]) -> str:
-        """Why the others need not run; one that could not be executed stops them (ruling 51)."""
+        """The reason why the others need not run; one that could not be executed stops them (ruling 51)."""
         if results and results[-1].is_unmeasured:
             return f"cancelled: {results[-1].id} could not be executed"
         return self._settling(results)
@@ -182,7 +186,7 @@ def _beginning(value: Any) -> str:
 
 
 def _given(context: Context) -> dict[str, Any]:
-    """What the run of each item has of the context here: all but what the engine says of this run."""
+    """The context values for the run of each item: all but the engine's own of this run."""
     return {key: context.get(key) for key in context if not _is_engines_own(key)}
 
 
@@ -196,7 +200,7 @@ def _name(item: ListItem) -> str:
 
 
 def _result(node: Node, item: ListItem, child: Child, look: ChildSnapshot) -> ItemResult:
-    """How the run of an item ended: as its one stage did."""
+    """The result of an item's run: that of its one stage."""
     commit = child.commit_of(node.id)
     updates = {} if commit is None else {key: child.value(key) for key in commit.context if not _is_engines_own(key)}
     status, reason, notes = StageStatus.FAIL, look.reason, "" if commit is None else commit.outcome.notes
@@ -219,7 +223,7 @@ def _result(node: Node, item: ListItem, child: Child, look: ChildSnapshot) -> It
 
 
 def _output(node: Node, updates: Mapping[str, Any]) -> Any:
-    """What an item came to: its response, what its command printed, else the values that its stage has set."""
+    """The output of an item: its response, the output of its command, else the values that its stage has set."""
     for key in (f"{node.id}.response", "tool.output"):
         if key in updates:
             return updates[key]

@@ -13,18 +13,16 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.calling import call
-from attractor_nb.decisions.replays.cache_keys import handler_call, read_values
-from attractor_nb.decisions.replays.cache_rules import READS_ATTRIBUTE
+from attractor_nb.decisions.replays.cache_keys import READS_ATTRIBUTE, handler_call, read_values
 from attractor_nb.errors import OptionError, TerminalError
-from attractor_nb.handlers.call_inputs import PROMPT_FILE, place_of, rendered_node
-from attractor_nb.handlers.response_texts import RESPONSE_FILE, response_updates
+from attractor_nb.handlers.codergen import PROMPT_FILE, RESPONSE_FILE, place_of, rendered_node, response_updates
+from attractor_nb.maybe_async import call
 from attractor_nb.model.calls.call_content import StageCall
 from attractor_nb.model.inputs import is_engine_key
-from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.outcome import Outcome, StageStatus
-from attractor_nb.model.vocabulary.comma_lists import comma_list
+from attractor_nb.model.texts import did_you_mean
 from attractor_nb.model.vocabulary.shapes import FUNCTION_TYPE
+from attractor_nb.model.vocabulary.value_forms import comma_list
 from attractor_nb.redaction import redacted
 from attractor_nb.stage import current_stage
 
@@ -47,19 +45,12 @@ _NAMED: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYW
 
 @dataclass(frozen=True, slots=True)
 class StageFunction:
-    """A function that stages call.
+    """A function that stages call."""
 
-    Attributes:
-        name: The name by which nodes know it.
-        function: The function, sync or async.
-        takes: Which of ``ARGUMENTS`` it takes.
-        source: Its source code; empty when it cannot be read, as of a function that was typed into ``python``.
-    """
-
-    name: str
-    function: Callable[..., Any]
-    takes: frozenset[str]
-    source: str
+    name: str  #: The name by which nodes know it.
+    function: Callable[..., Any]  #: The function, sync or async.
+    takes: frozenset[str]  #: Which of ``ARGUMENTS`` it takes.
+    source: str  #: Its source code; empty when it cannot be read, as of a function that was typed into ``python``.
 
     @property
     def is_declared(self) -> bool:
@@ -68,7 +59,7 @@ class StageFunction:
 
     @property
     def version(self) -> str:
-        """What changes with what it does: its own ``version``, or the SHA-256 of its source; empty without both."""
+        """The version of the function: its own ``version``, or the SHA-256 of its source; empty without both."""
         if self.is_declared:
             return str(self.function.version)  # pyright: ignore[reportFunctionMemberAccess] - checked above
         return sha256(self.source.encode("utf-8", "surrogatepass")).hexdigest() if self.source else ""
@@ -82,11 +73,7 @@ class StageFunction:
 
 
 def stage_functions(functions: Mapping[Any, Any]) -> dict[str, StageFunction]:
-    """Functions that stages can call, by name.
-
-    Raises:
-        OptionError: A name is no text, what it names is no function, or it takes what a stage does not give.
-    """
+    """Functions that stages can call, by name."""
     return {name: _stage_function(name, function) for name, function in functions.items()}
 
 
@@ -165,7 +152,7 @@ class FunctionStageHandler:
         return self._outcome(found, node, result)
 
     def stage_call(self, node: Node, context: Context, graph: Graph) -> StageCall:
-        """What the call depends on: the source of the function, the node, and the context values that it reads."""
+        """The inputs of the call: the source of the function, the node, and the context values that it reads."""
         found, scope = self._named(node), current_stage()
         if not found.version:
             return StageCall(
@@ -224,6 +211,6 @@ def _with_values(found: StageFunction, node: Node, values: dict[Any, Any]) -> Ou
 
 
 def _files(found: StageFunction, node: Node) -> dict[str, str]:
-    """What is written into the stage's directory before the call."""
+    """The files written into the stage's directory before the call."""
     texts = {SOURCE_FILE: found.source, PROMPT_FILE: node.prompt}
     return {name: redacted(text) for name, text in texts.items() if text}

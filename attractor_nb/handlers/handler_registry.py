@@ -1,13 +1,14 @@
-"""Which handler executes a node (spec 4.2, 4.12)."""
+"""The registry of handlers, which resolves the handler of a node (spec 4.2, 4.12)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.calling import call
 from attractor_nb.errors import OptionError, TerminalError
+from attractor_nb.maybe_async import call
+from attractor_nb.model.outcome import Outcome
 from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, DEFAULT_TYPE, type_of_shape
-from attractor_nb.protocols import Handler
+from attractor_nb.protocols import Handler, MaybeAwaitable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 
     from attractor_nb.context import Context
     from attractor_nb.model.graph import Graph, Node
-    from attractor_nb.model.outcome import Outcome
-    from attractor_nb.protocols import MaybeAwaitable
 
 
 class FunctionHandler:
@@ -51,9 +50,6 @@ class HandlerRegistry:
         Args:
             handler_type: The value of a node's ``type`` attribute, or a built-in type to replace.
             handler: An object with ``execute``, or a function with the same arguments.
-
-        Raises:
-            OptionError: The type is empty, or the handler cannot be called.
         """
         if not isinstance(handler_type, str) or not handler_type.strip():  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise OptionError("a handler type is a non-empty text", hint='registry.register("my.type", handler)')
@@ -78,11 +74,7 @@ class HandlerRegistry:
             self.register(handler_type, handler)
 
     def resolve(self, node: Node) -> Handler:
-        """The handler of a node: by its type, else by its shape, else the model's (spec 4.2).
-
-        Raises:
-            TerminalError: No handler is registered for the node's built-in type.
-        """
+        """The handler of a node: by its type, else by its shape, else the model's (spec 4.2)."""
         if node.handler_type in self._handlers:
             return self._handlers[node.handler_type]
         wanted = node.type if node.type in BUILT_IN_TYPES else type_of_shape(node.shape)
@@ -107,3 +99,36 @@ class HandlerRegistry:
 
     def __repr__(self) -> str:
         return f"HandlerRegistry({', '.join(sorted(self._handlers))})"
+
+
+# Nodes that do nothing themselves: the start, the exit, the diamond (spec 4.3, 4.4, 4.7; ruling 16).
+
+
+class StartHandler:
+    """Does nothing, successfully."""
+
+    writes_status = False
+
+    async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
+        """SUCCESS."""
+        return Outcome.success()
+
+
+class ExitHandler:
+    """Does nothing, successfully."""
+
+    writes_status = False
+
+    async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
+        """SUCCESS."""
+        return Outcome.success()
+
+
+class ConditionalHandler:
+    """Does nothing: routing belongs to the traversal, which is deterministic and can be inspected."""
+
+    writes_status = False
+
+    async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
+        """SUCCESS."""
+        return Outcome.success(f"Conditional node evaluated: {node.id}")

@@ -1,39 +1,40 @@
-"""A supervisor: it looks at a child run, judges it, steers it, and waits (spec 4.11).
+"""A supervisor of a child run: it observes it, judges it, steers it, and waits (spec 4.11).
 
 The child is a run of its own (``stage.Children``). In this process its events wake the manager, so the
-interval is only how often it looks when nothing happens: ``manager.max_cycles`` counts intervals, not
-events.
+interval only bounds the time between two observations: ``manager.max_cycles`` counts intervals, not events.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from attractor_nb.calling import call
-from attractor_nb.errors import StorageError
-from attractor_nb.handlers.call_inputs import rendered_node
-from attractor_nb.handlers.response_texts import answer_in
-from attractor_nb.handlers.supervision import Charge, GuardFunction, GuardVerdict, charge_of, holds, judge
-from attractor_nb.handlers.verdicts import TRUNCATED
-from attractor_nb.model.calls.response import Response
-from attractor_nb.model.child import PREFIX, spent
+from attractor_nb.errors import OptionError, StorageError, TerminalError
+from attractor_nb.handlers.codergen import TRUNCATED, answer_in, rendered_node
+from attractor_nb.languages.condition import Condition, evaluate_condition, parse_condition
+from attractor_nb.maybe_async import call
+from attractor_nb.model.calls.call_content import Response
+from attractor_nb.model.child import PREFIX, Child, ChildSnapshot, spent
 from attractor_nb.model.events import RunWarning
+from attractor_nb.model.inputs import sets_engine_key
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
-from attractor_nb.stage import current_stage
+from attractor_nb.model.texts import did_you_mean
+from attractor_nb.model.vocabulary.value_forms import Duration, comma_list, value_at
+from attractor_nb.model.vocabulary.variables import Assignment, parse_mapping
+from attractor_nb.stage import StageScope, current_stage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from attractor_nb.context import Context
-    from attractor_nb.model.child import Child, ChildSnapshot
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.protocols import CodergenBackend
-    from attractor_nb.stage import StageScope
+
 
 MAX_INSTRUCTION_CHARACTERS = 20_000
 """Above this an instruction is cut: every prompt of the child would carry it."""
@@ -80,11 +81,7 @@ class ManagerLoopHandler:
 
 
 class _Watch(Struct):
-    """One supervision.
-
-    Attributes:
-        own_usage: What the manager's own model calls consumed.
-    """
+    """One supervision."""
 
     node: Node
     context: Context
@@ -93,7 +90,7 @@ class _Watch(Struct):
     child: Child
     backend: CodergenBackend
     guards: Mapping[str, GuardFunction]
-    own_usage: Usage = field(default_factory=Usage)
+    own_usage: Usage = field(default_factory=Usage)  #: What the manager's own model calls consumed.
     _steered: int = 0
 
     async def until_done(self) -> Outcome:
@@ -177,7 +174,7 @@ def _outcome_of(look: ChildSnapshot) -> Outcome:
 
 
 def _telemetry(look: ChildSnapshot) -> str:
-    """What a model is told of the child."""
+    """The description of the child for a model."""
     lines = [
         "## The child run",
         "",
@@ -187,3 +184,211 @@ def _telemetry(look: ChildSnapshot) -> str:
     ]
     lines += [f"- {node}: {count} failed attempts" for node, count in look.retries.items() if count]
     return "\n".join(lines)
+
+
+# A stage that runs another pipeline and ends as that ends (spec 9.4).
+
+_MISSING: Any = object()
+
+
+class SubPipelineHandler:
+    """Runs the pipeline that a node of type ``pipeline`` names."""
+
+    keeps_own_time = True
+    writes_status = False
+
+    async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
+        """SUCCESS or FAIL as the child ends, with the values that ``pipeline.outputs`` names.
+
+        A stage that is cancelled stops its child within a second, and takes it up when it is run again.
+        """
+        scope = current_stage()
+        if scope.children is None:
+            return Outcome.fail("there is nothing here that runs child pipelines", is_terminal=True)
+        outputs = parse_mapping(node.get("pipeline.outputs", str, ""))
+        inputs = _inputs(parse_mapping(node.get("pipeline.inputs", str, "")), context)
+        child = await scope.children.start(node, inputs)
+        timeout, late = node.timeout, False
+        try:
+            async with asyncio.timeout(None if timeout is None else timeout.seconds):
+                await until_over(child, scope)
+        except TimeoutError:
+            late = True
+        look = await child.end()
+        if late:
+            outcome = Outcome.retry(f"timeout: {node.id} took more than {timeout}")
+        else:
+            outcome = _outcome(node, graph, child, look, outputs)
+        return replace(outcome, usage=look.own_usage)
+
+
+async def until_over(child: Child, scope: StageScope) -> None:
+    """Wait until a child run is over; no child outlives its stage."""
+    try:
+        while not child.snapshot().is_over:
+            await child.changed(None)
+        if child.snapshot().status == "failed":
+            scope.check_spending()
+    except BaseException:  # cancelled, too
+        await child.stop()
+        raise
+
+
+def _inputs(assignments: Iterable[Assignment], context: Context) -> dict[str, Any]:
+    """The inputs of the child."""
+    found: dict[str, Any] = {}
+    for assignment in assignments:
+        value = value_at(context.get, assignment.key, _MISSING) if assignment.key else assignment.value
+        if value is _MISSING:
+            raise TerminalError(
+                f'pipeline.inputs: the context has no "{assignment.key}" for "{assignment.name}"',
+                hint="set it before this stage, or give a constant",
+            )
+        found[assignment.name] = value
+    return found
+
+
+def _outcome(node: Node, graph: Graph, child: Child, look: ChildSnapshot, outputs: Iterable[Assignment]) -> Outcome:
+    updates: dict[str, Any] = {"last_stage": node.id, f"{node.id}.run_id": look.run_id}
+    missing: list[str] = []
+    owned: list[str] = []
+    for assignment in outputs:
+        value = value_at(child.value, assignment.key, _MISSING) if assignment.key else assignment.value
+        if value is _MISSING:
+            missing.append(assignment.key)
+        elif sets_engine_key(assignment.name, value, graph.nodes):
+            owned.append(assignment.name)
+        else:
+            updates[assignment.name] = value
+    name = child.name
+    if owned:
+        listed = ", ".join(owned)
+        reason = f"pipeline.outputs of {node.id} would set what the engine says of a stage: {listed}; name it otherwise"
+        return Outcome.fail(reason, is_terminal=True).with_updates(updates)
+    if look.status == "completed" and not missing:
+        return Outcome(StageStatus.SUCCESS, notes=f"{name} completed", context_updates=updates)
+    if look.status == "completed":
+        reason = f"{name} completed without {', '.join(missing)}, which pipeline.outputs names"
+    else:
+        verb = "failed" if look.status == "failed" else "was stopped"
+        reason = f"{name} {verb}: {look.reason}" if look.reason else f"{name} {verb}"
+    failed = Outcome.fail(reason).with_updates(updates)
+    return replace(failed, is_unmeasured=look.is_unmeasured)
+
+
+# The settings of a manager, and its judgement of the child (spec 4.11): no waiting and no child here.
+
+GuardFunction = Callable[..., Any]
+"""Judges a child: given its ``ChildSnapshot`` and the context, a ``GuardVerdict``, its word, or a bool."""
+ACTIONS: Final = ("observe", "steer", "wait")
+DEFAULT_POLL_SECONDS: Final = 45.0
+DEFAULT_COOLDOWN_SECONDS: Final = 60.0
+
+
+class GuardVerdict(StrEnum):
+    """The verdict of a guard about a child: continue, intervene with an instruction, or escalate."""
+
+    CONTINUE = "continue"
+    INTERVENE = "intervene"
+    ESCALATE = "escalate"
+
+
+class Charge(Struct, frozen=True):
+    """The settings of a manager node."""
+
+    poll_seconds: float  #: Time between two looks that are counted.
+    max_cycles: int  #: How many of these before it gives up.
+    actions: frozenset[str]  #: Its actions in a cycle.
+    stop: Condition | None  #: Condition on which it is done, or None.
+    guard: Condition | None  #: Condition for going on, or None.
+    escalate: Condition | None  #: Condition on which it gives up its child, or None.
+    guard_function: str  #: Name of a registered guard, or empty.
+    instructions: str  #: The instruction for its child, or empty.
+    cooldown_seconds: float  #: Least time between two instructions.
+    is_started: bool  #: It starts its child; else it takes up one that exists.
+    child_run: str  #: Run directory of that one, or empty.
+
+
+def charge_of(node: Node) -> Charge:
+    """Read a manager node."""
+    actions = actions_of(node)
+    for name in actions:
+        if name not in ACTIONS:
+            raise TerminalError(f'manager.actions has no "{name}"{did_you_mean(name, ACTIONS)}')
+    return Charge(
+        poll_seconds=node.get("manager.poll_interval", Duration, _seconds(DEFAULT_POLL_SECONDS)).seconds,
+        max_cycles=node.get("manager.max_cycles", int, 1000),
+        actions=frozenset(actions),
+        stop=_condition(node, "manager.stop_condition"),
+        guard=_condition(node, "manager.guard"),
+        escalate=_condition(node, "manager.escalate"),
+        guard_function=node.get("manager.guard_function", str, ""),
+        instructions=node.get("manager.instructions", str, ""),
+        cooldown_seconds=node.get("manager.steer_cooldown", Duration, _seconds(DEFAULT_COOLDOWN_SECONDS)).seconds,
+        is_started=node.get("stack.child_autostart", bool, True),
+        child_run=node.get("stack.child_run", str, ""),
+    )
+
+
+def actions_of(node: Node) -> list[str]:
+    """The words of ``manager.actions``."""
+    return list(comma_list(node.get("manager.actions", str, "") or "observe,wait"))
+
+
+def holds(condition: Condition | None, context: Context) -> bool:
+    """Whether a condition is there and holds."""
+    if condition is None:
+        return False
+    outcome, label = context.get_string("outcome"), context.get_string("preferred_label")
+    return evaluate_condition(condition, outcome, label, context.get)
+
+
+async def judge(
+    charge: Charge, guards: Mapping[str, GuardFunction], look: ChildSnapshot, context: Context
+) -> GuardVerdict | None:
+    """The verdict of the guards; None when there are none.
+
+    Escalating takes precedence over intervening, and that over continuing.
+    """
+    if holds(charge.escalate, context):
+        return GuardVerdict.ESCALATE
+    verdict = await _verdict_of(charge.guard_function, guards, look, context) if charge.guard_function else None
+    if charge.guard is not None and verdict in (None, GuardVerdict.CONTINUE):
+        return GuardVerdict.CONTINUE if holds(charge.guard, context) else GuardVerdict.INTERVENE
+    return verdict
+
+
+async def _verdict_of(
+    name: str, guards: Mapping[str, GuardFunction], look: ChildSnapshot, context: Context
+) -> GuardVerdict:
+    function = guards.get(name)
+    if function is None:
+        raise TerminalError(f'no guard is registered as "{name}"', hint=f'Pipeline(…, guards={{"{name}": …}})')
+    answer: Any = await call(function, look, context)
+    if isinstance(answer, bool):
+        return GuardVerdict.CONTINUE if answer else GuardVerdict.INTERVENE
+    if answer in GuardVerdict.__members__.values():
+        return GuardVerdict(answer)
+    raise TerminalError(
+        f'the guard "{name}" said {answer!r}', hint=f"a guard says {', '.join(GuardVerdict)}, or True or False"
+    )
+
+
+def checked_guards(guards: Mapping[str, Any]) -> dict[str, GuardFunction]:
+    """Guards that can be called."""
+    for name, function in guards.items():
+        if not callable(function):
+            raise OptionError(
+                f"guard {name!r} is {type(function).__name__}, not a function",
+                hint='guards={"sprint": lambda child, context: "continue"}',
+            )
+    return dict(guards)
+
+
+def _condition(node: Node, name: str) -> Condition | None:
+    text = node.get(name, str, "")
+    return parse_condition(text) if text.strip() else None
+
+
+def _seconds(seconds: float) -> Duration:
+    return Duration(round(seconds * 1000))

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.decisions.answers.form_answers import form_of
-from attractor_nb.decisions.answers.response_schemas import MAX_COMPLAINT_CHARACTERS, is_schema_name
+from attractor_nb.decisions.gate_choices import form_of
+from attractor_nb.decisions.response_schemas import MAX_COMPLAINT_CHARACTERS, is_schema_name
 from attractor_nb.errors import OptionError, TerminalError
-from attractor_nb.model.form import Form
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.question import Form
+from attractor_nb.model.texts import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,11 +28,7 @@ FORM_ATTRIBUTE: Final = "human.form"
 
 
 def checked_schemas(schemas: Mapping[Any, Any]) -> SchemaModels:
-    """Models that can stand for a schema, by name.
-
-    Raises:
-        OptionError: A name is none, or what it names is no pydantic model or has no JSON Schema.
-    """
+    """Models that can stand for a schema, by name."""
     for name, model in schemas.items():
         if not isinstance(name, str) or not is_schema_name(name):
             raise OptionError(f"a schema's name must be a word, not {name!r}", hint='schemas={"Review": Review}')
@@ -55,11 +51,7 @@ def schema_text(model: type[BaseModel]) -> str:
 
 
 def with_named_schema(node: Node, schemas: Mapping[str, type[BaseModel]]) -> tuple[Node, type[BaseModel] | None]:
-    """A node whose ``response_schema`` is a JSON Schema, and the model that it named.
-
-    Raises:
-        TerminalError: Nothing is registered under the name.
-    """
+    """A node whose ``response_schema`` is a JSON Schema, and the model that it named."""
     name = node.get(SCHEMA_ATTRIBUTE, str, "").strip()
     if not name or not is_schema_name(name):
         return node, None
@@ -85,11 +77,7 @@ def validated(model: type[BaseModel], value: Any) -> tuple[Any, str]:
 
 
 def named_form(node: Node, schemas: Mapping[str, type[BaseModel]]) -> Form | None:
-    """The form that a gate names, judged by its model; None for none.
-
-    Raises:
-        TerminalError: Nothing is registered under the name, or the model is not a form.
-    """
+    """The form that a gate names, judged by its model; None for none."""
     name = node.get(FORM_ATTRIBUTE, str, "").strip()
     if not name:
         return None
@@ -107,7 +95,7 @@ def named_form(node: Node, schemas: Mapping[str, type[BaseModel]]) -> Form | Non
 
 
 def form_problems(schemas: Mapping[str, type[BaseModel]]) -> dict[str, str]:
-    """Why registered models cannot be filled in as forms, by name; those that can are left out."""
+    """The reasons why registered models cannot be filled in as forms, by name; those that can are left out."""
     problems: dict[str, str] = {}
     for name, model in schemas.items():
         try:
@@ -136,6 +124,6 @@ def _judged(model: type[BaseModel], values: Mapping[str, Any]) -> tuple[dict[str
 
 
 def _words(message: str) -> str:
-    """What a person reads at the field."""
+    """The message that a person reads at the field."""
     message = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
     return (message.splitlines() or [""])[0][:MAX_COMPLAINT_CHARACTERS]

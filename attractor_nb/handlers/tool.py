@@ -9,14 +9,12 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.decisions.replays.cache_keys import command_call, read_values
-from attractor_nb.decisions.replays.cache_rules import READS_ATTRIBUTE
-from attractor_nb.handlers.call_inputs import place_of
+from attractor_nb.decisions.replays.cache_keys import READS_ATTRIBUTE, command_call, read_values
+from attractor_nb.handlers.codergen import place_of
 from attractor_nb.model.calls.call_content import StageCall
 from attractor_nb.model.outcome import Outcome, StageStatus
-from attractor_nb.model.vocabulary.comma_lists import comma_list
-from attractor_nb.model.vocabulary.repetition import ITEM, ITEM_INDEX
-from attractor_nb.stage import current_stage
+from attractor_nb.model.vocabulary.value_forms import ITEM, ITEM_INDEX, comma_list
+from attractor_nb.stage import StageScope, current_stage
 from attractor_nb.storage.files.strict_json import json_bytes
 
 if TYPE_CHECKING:
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from attractor_nb.context import Context
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.protocols import CommandResult, Processes
-    from attractor_nb.stage import StageScope
 
 CONTEXT_FILE = "context.json"
 TAIL_CHARACTERS = 500

@@ -13,26 +13,25 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from attractor_nb.calling import call
-from attractor_nb.decisions.answers.form_answers import fits
-from attractor_nb.decisions.answers.gate_choices import (
+from attractor_nb.decisions.gate_choices import (
     YES_OR_NO,
+    GateChoice,
     answer_problem,
     check_answer,
     choices_of,
     default_answer,
     find_choice,
+    fits,
     side_of,
 )
 from attractor_nb.errors import AnswerRefused, StorageError
-from attractor_nb.handlers.call_inputs import rendered_node
+from attractor_nb.handlers.codergen import rendered_node
 from attractor_nb.handlers.named_models import named_form
-from attractor_nb.model.form import Form
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.maybe_async import call
 from attractor_nb.model.outcome import Outcome, StageStatus
-from attractor_nb.model.question import Answer, AnswerValue, Option, Question, QuestionType
-from attractor_nb.model.vocabulary.comma_lists import comma_list
-from attractor_nb.model.vocabulary.duration import Duration
+from attractor_nb.model.question import Answer, AnswerValue, Form, FormField, Option, Question, QuestionType
+from attractor_nb.model.texts import did_you_mean
+from attractor_nb.model.vocabulary.value_forms import Duration, comma_list
 from attractor_nb.model.vocabulary.variables import MISSING, lookup_in, whole_variable
 from attractor_nb.stage import current_stage
 
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from attractor_nb.context import Context
-    from attractor_nb.decisions.answers.gate_choices import GateChoice
-    from attractor_nb.model.form import FormField
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.model.vocabulary.variables import Lookup
     from attractor_nb.protocols import Interviewer
@@ -78,11 +75,7 @@ class WaitHumanHandler:
         self._schemas = schemas
 
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
-        """SUCCESS along the chosen edge; RETRY for a timeout without a default; else FAIL.
-
-        Raises:
-            TerminalError: The form that the node names is not registered, or is none.
-        """
+        """SUCCESS along the chosen edge; RETRY for a timeout without a default; else FAIL."""
         choices = choices_of(graph.outgoing_edges(node.id))
         if not choices:
             return Outcome.fail("No outgoing edges for human gate", is_terminal=True)
@@ -159,7 +152,7 @@ def _with_defaults(form: Form | None, lookup: Lookup) -> Form | None:
 def with_default(entry: FormField, lookup: Lookup) -> FormField:
     """A field whose default is a variable, with its value; where that does not fit, the field must be filled in.
 
-    >>> from attractor_nb.model.form import FieldKind, FormField
+    >>> from attractor_nb.model.question import FieldKind, FormField
     >>> known, default = {"rate.verdict.score": 7}, "${rate.verdict.score}"
     >>> entry = FormField("score", FieldKind.WHOLE, default=default, is_required=False)
     >>> with_default(entry, lambda name: known.get(name, MISSING)).default
@@ -205,7 +198,7 @@ def question_of(node: Node, choices: Sequence[GateChoice], question_id: str) -> 
 
 
 def _default_without_form(question: Question) -> str:
-    """Why the default cannot be taken when time runs out: nobody would have filled in the form."""
+    """The reason why the default cannot be taken at the timeout: nobody would have filled in the form."""
     if question.default is None or question.form is None:
         return ""
     try:

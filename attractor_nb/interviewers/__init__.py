@@ -17,22 +17,18 @@ from attractor_nb.interviewers.unattended import (
     QueueInterviewer,
     RefusingInterviewer,
 )
+from attractor_nb.interviewers.unattended import RecordingInterviewer as RecordingInterviewer
+from attractor_nb.interviewers.unattended import ReplayInterviewer as ReplayInterviewer
 from attractor_nb.lazy_imports import deferred
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.texts import did_you_mean
 from attractor_nb.protocols import Interviewer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from attractor_nb.interviewers.recording_interviewer import RecordingInterviewer as RecordingInterviewer
-    from attractor_nb.interviewers.recording_interviewer import ReplayInterviewer as ReplayInterviewer
 else:
     __getattr__ = deferred(
-        __name__,
-        {
-            "RecordingInterviewer": "interviewers.recording_interviewer",
-            "ReplayInterviewer": "interviewers.recording_interviewer",
-        },
+        __name__, {"RecordingInterviewer": "interviewers.unattended", "ReplayInterviewer": "interviewers.unattended"}
     )
 
 __all__ = [

@@ -9,26 +9,21 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from msgspec.structs import replace
 
-from attractor_nb.decisions.answers.gate_choices import check_answer
+from attractor_nb.decisions.gate_choices import check_answer
 from attractor_nb.errors import AnswerRefused
-from attractor_nb.interviewers.terminal_input import LineInput, field_prompt, fill_in
+from attractor_nb.interviewers.terminal_input import AskField, LineInput, field_prompt, fill_in
 from attractor_nb.interviewers.unattended import SequentialInterviewer, answer_within
 from attractor_nb.lazy_imports import later
-from attractor_nb.model.question import Answer, AnswerValue, QuestionType
-from attractor_nb.model.terminal_text import shown
-from attractor_nb.model.vocabulary.labels import label_text
+from attractor_nb.model.question import Answer, AnswerValue, FormField, Question, QuestionType
+from attractor_nb.model.texts import shown
+from attractor_nb.model.vocabulary.value_forms import label_text
 
 if TYPE_CHECKING:
-    from typing import TextIO
-
     from attractor_nb import account
-    from attractor_nb.interviewers.terminal_input import AskField
-    from attractor_nb.model.form import FormField
-    from attractor_nb.model.question import Question
 else:
     account = later("attractor_nb.account")
 

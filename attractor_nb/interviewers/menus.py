@@ -5,25 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from typing import TYPE_CHECKING, Any
+from typing import Any, TextIO
 
 import questionary
 from prompt_toolkit.input import create_input
 from prompt_toolkit.output import create_output
 
 from attractor_nb.account import signed_here
-from attractor_nb.interviewers.terminal_input import field_prompt
-from attractor_nb.model.form import FieldKind
-from attractor_nb.model.question import Answer, AnswerValue, QuestionType
-from attractor_nb.model.terminal_text import shown
-from attractor_nb.model.vocabulary.labels import label_text
-
-if TYPE_CHECKING:
-    from typing import TextIO
-
-    from attractor_nb.interviewers.terminal_input import AskField
-    from attractor_nb.model.form import FormField
-    from attractor_nb.model.question import Option, Question
+from attractor_nb.interviewers.terminal_input import AskField, field_prompt
+from attractor_nb.model.question import Answer, AnswerValue, FieldKind, FormField, Option, Question, QuestionType
+from attractor_nb.model.texts import shown
+from attractor_nb.model.vocabulary.value_forms import label_text
 
 _NAME = "console"
 _STYLE = questionary.Style([("qmark", "bold"), ("question", "bold"), ("pointer", "bold"), ("answer", "")])

@@ -11,17 +11,15 @@ import codecs
 import io
 import os
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from attractor_nb.calling import call
-from attractor_nb.decisions.answers.form_answers import check_form, expected, value_of_text
+from attractor_nb.decisions.gate_choices import check_form, expected, value_of_text
 from attractor_nb.errors import AnswerRefused
-from attractor_nb.model.terminal_text import shown
+from attractor_nb.maybe_async import call
+from attractor_nb.model.texts import shown
 
 if TYPE_CHECKING:
-    from typing import TextIO
-
-    from attractor_nb.model.form import Form, FormField
+    from attractor_nb.model.question import Form, FormField
 
 MAX_LINES: Final = 10
 """Wrong lines after which a form is given up: a pipe that repeats itself must come to an end."""

@@ -24,7 +24,7 @@ _REDUCE = 1
 
 
 def build_tables(grammar: str) -> str:
-    """The content of ``tables.json`` for the text of a grammar (see ``parse_tables.Tables``)."""
+    """The content of ``tables.json`` for the text of a grammar (see ``syntax_trees.Tables``)."""
     parser = Lark(grammar, parser="lalr", maybe_placeholders=False)
     data, memo = parser.memo_serialize([TerminalDef, Rule])  # pyright: ignore[reportUnknownMemberType] - lark types its list loosely
     table: dict[str, Any] = data["parser"]["parser"]

@@ -4,9 +4,8 @@ Rules look at a graph after its transforms and never at a run. All findings are 
 is raised. Knows the three languages, but no handler, engine or file.
 """
 
-from attractor_nb.lint.rule import Finding, Rule, rule
 from attractor_nb.lint.rules.handlers import HANDLER_MISSING
-from attractor_nb.lint.survey import BUILT_IN_TYPES, LintOptions, Survey
+from attractor_nb.lint.survey import BUILT_IN_TYPES, Finding, LintOptions, Rule, Survey, rule
 from attractor_nb.lint.validation import BUILT_IN_RULES, OFF, validate, validate_or_raise
 
 __all__ = [

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from attractor_nb.decisions.fan_outs.joins import joins_of, walked
-from attractor_nb.decisions.planning.cycles import find_cycles
-from attractor_nb.decisions.planning.model_choices import model_choice, nodes_that_ask
+from attractor_nb.decisions.branch_policies import Join, joins_of, walked
+from attractor_nb.decisions.planning.model_choices import ModelChoice, model_choice, nodes_that_ask
+from attractor_nb.decisions.planning.plan import find_cycles
 from attractor_nb.errors import ConditionSyntaxError, StylesheetSyntaxError
 from attractor_nb.languages.condition import Condition, parse_condition
+from attractor_nb.languages.dot.writer import embed_value, is_quoted, quote, spell
 from attractor_nb.languages.stylesheet import Stylesheet, parse_stylesheet
-from attractor_nb.lint.source_places import embedded_text
-from attractor_nb.lint.suspects import Suspect, find_suspects
-from attractor_nb.model.nearest_name import nearest
+from attractor_nb.lint.entailed_findings import Misspelling
+from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity, TextEdit
+from attractor_nb.model.graph import Edge, Graph, Node, TextFileProblem, named_file
+from attractor_nb.model.texts import nearest, suggestion
+from attractor_nb.model.vocabulary.attribute_table import GRAPHVIZ_NAMES, AttributeSpec, AttrType, AttrValue, Scope
+from attractor_nb.model.vocabulary.attributes import AttrSpan, attributes_of, literal_text
 from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, HUMAN_TYPE, MANAGER_CONDITIONS, MANAGER_TYPE
+from attractor_nb.model.vocabulary.value_forms import Duration
+from attractor_nb.source import SourceText, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from attractor_nb.decisions.fan_outs.joins import Join
-    from attractor_nb.decisions.planning.model_choices import ModelChoice
-    from attractor_nb.lint.consequences import Slip
+    from attractor_nb.lint.entailed_findings import RepairedGraph
     from attractor_nb.model.child import ChildProblem
-    from attractor_nb.model.diagnostic import Diagnostic
-    from attractor_nb.model.graph import Edge, Graph, Node
     from attractor_nb.model.inputs import Input
-    from attractor_nb.model.text_files import TextFileProblem
+
 
 MAX_SUGGESTIONS = 50
 """Searches for a name that was meant, for each list of known names; each looks at all of them."""
@@ -47,7 +50,7 @@ class Survey:
     def __init__(self, graph: Graph, options: LintOptions) -> None:
         self.graph = graph
         self.options = options
-        self.slips: list[Slip] = []
+        self.slips: list[Misspelling] = []
         self._known_nodes = KnownNames(graph.nodes)
 
     @property
@@ -69,7 +72,7 @@ class Survey:
         return {node_id: tuple([edge.target for edge in leaving(node_id) if edge.target in nodes]) for node_id in nodes}
 
     def onward(self, node_id: str) -> tuple[str, ...]:
-        """Where the edges of a node lead."""
+        """The targets of a node's edges."""
         return self.successors[node_id]
 
     @cached_property
@@ -132,7 +135,7 @@ class Survey:
 
     @cached_property
     def joins(self) -> dict[str, Join]:
-        """Where the branches of each fan-out meet (ruling 22)."""
+        """The node where the branches of each fan-out meet (ruling 22)."""
         return joins_of(self.graph)
 
     @cached_property
@@ -156,7 +159,7 @@ class Survey:
         return walked((target for node_id in free for target in self._led_to(node_id)), self._led_to, ())
 
     def _led_to(self, node_id: str) -> Sequence[str]:
-        """Where edges and retry jumps lead from a node."""
+        """The targets of a node's edges and retry jumps."""
         targets = self.successors[node_id]
         if node_id not in self.jumps:
             return targets
@@ -198,7 +201,7 @@ class Survey:
 
     @cached_property
     def condition_errors(self) -> list[tuple[Edge, ConditionSyntaxError]]:
-        """What is wrong with conditions, pointing into the outer text."""
+        """The errors of conditions, pointing into the outer text."""
         errors: list[tuple[Edge, ConditionSyntaxError]] = []
         for edge, text in self.conditional_edges:
             if self.conditions[text] is None:
@@ -210,7 +213,7 @@ class Survey:
 
     @cached_property
     def condition_notices(self) -> list[tuple[Edge, Diagnostic]]:
-        """What reading the conditions gave notice of, pointing into the outer text."""
+        """The notices of the parsed conditions, pointing into the outer text."""
         notices: list[tuple[Edge, Diagnostic]] = []
         for edge, text in self.conditional_edges:
             condition = self.conditions[text]
@@ -270,39 +273,316 @@ class KnownNames:
 
 
 def no_inputs(_name: str) -> None:
-    """What is registered where nothing is."""
+    """The inputs of a schema where no schemas are registered: None."""
 
 
 @dataclass(frozen=True, slots=True)
 class LintOptions:
-    """How strict lint is, and which handlers there are.
+    """Options of lint: its strictness, and the handlers, schemas and functions that exist."""
 
-    Attributes:
-        known_types: Handler types that mean something: the built-in ones and those registered.
-        runnable_types: Types that have a handler, or None when nobody is going to run the graph.
-        schemas: Names of the schemas that are registered, or None when nobody is going to run the graph.
-        tools: Names of the functions that models may call, or None when nobody has given any.
-        functions: Names of the functions that stages may call, or None when nobody is going to run the graph.
-        invalid_forms: Of the registered schemas those that cannot be filled in as forms, and why.
-        schema_inputs: Gives the inputs that a registered schema declares, by its name; None where nothing is
-            registered under it.
-        allow_many_exits: Several exit nodes are accepted (ruling 7).
-        child_problems: What is wrong with the child pipelines that the graph names, as who can read files
-            has found.
-        child_inputs: By node: the inputs that its child declares and that only the node can give, or may.
-        text_problems: What is wrong with the files that texts name, as who can read files has found.
-        taken_over: Built-in types that the caller's own handlers execute, as they see fit.
-    """
-
+    #: Handler types that mean something: the built-in ones and those registered.
     known_types: frozenset[str] = BUILT_IN_TYPES
+    #: Types that have a handler, or None when nobody is going to run the graph.
     runnable_types: frozenset[str] | None = None
+    #: Names of the schemas that are registered, or None when nobody is going to run the graph.
     schemas: frozenset[str] | None = None
+    #: Names of the functions that models may call, or None when nobody has given any.
     tools: frozenset[str] | None = None
+    #: Names of the functions that stages may call, or None when nobody is going to run the graph.
     functions: frozenset[str] | None = None
+    #: Of the registered schemas those that cannot be filled in as forms, and why.
     invalid_forms: Mapping[str, str] = field(default_factory=dict[str, str])
+    #: Gives the inputs that a registered schema declares, by its name; None where nothing is registered under it.
     schema_inputs: Callable[[str], Sequence[Input] | None] = no_inputs
-    allow_many_exits: bool = False
+    allow_many_exits: bool = False  #: Several exit nodes are accepted (ruling 7).
+    #: What is wrong with the child pipelines that the graph names, as who can read files has found.
     child_problems: Sequence[ChildProblem] = ()
+    #: By node: the inputs that its child declares and that only the node can give, or may.
     child_inputs: Mapping[str, Sequence[Input]] = field(default_factory=dict[str, "Sequence[Input]"])
+    #: What is wrong with the files that texts name, as who can read files has found.
     text_problems: Sequence[TextFileProblem] = ()
-    taken_over: frozenset[str] = frozenset()
+    taken_over: frozenset[str] = frozenset()  #: Built-in types that the caller's own handlers execute, as they see fit.
+
+
+# Attributes that are not what the attribute table knows: one pass over the graph for several rules.
+
+Thing = Graph | Node | Edge
+
+
+class Suspect(NamedTuple):
+    """An attribute that some rule has something to say about."""
+
+    thing: Thing  #: Whose attribute it is.
+    scope: Scope
+    name: str  #: The attribute's name.
+    value: AttrValue
+    row: AttributeSpec | None  #: The table's row for it, or None for a name that the table does not have.
+
+    @property
+    def node_id(self) -> str:
+        """The id of the node, or empty."""
+        return self.thing.id if isinstance(self.thing, Node) else ""
+
+    @property
+    def ends(self) -> tuple[str, str] | None:
+        """Source and target of the edge, or None."""
+        return (self.thing.source, self.thing.target) if isinstance(self.thing, Edge) else None
+
+
+def find_suspects(graph: Graph) -> list[Suspect]:
+    """All attributes of unknown name, wrong type, no choice or too small a number, in source order."""
+    suspects: list[Suspect] = []
+    for scope, things in ((Scope.GRAPH, (graph,)), (Scope.NODE, graph.nodes.values()), (Scope.EDGE, graph.edges)):
+        claim_of = _CLAIMS[scope].get
+        for thing in things:
+            for name, value in thing.attrs.items():
+                holds = claim_of(name, _is_unknown)
+                if holds is not None and not holds(value):
+                    suspects.append(Suspect(thing, scope, name, value, _ROWS[scope].get(name)))
+    return suspects
+
+
+def _is_unknown(_: AttrValue) -> bool:
+    """The check of an attribute outside the table: no value satisfies it."""
+    return False
+
+
+def _claim(row: AttributeSpec) -> Callable[[AttrValue], bool] | None:
+    """The check of a value of the attribute; None when any value is valid."""
+    minimum = row.minimum
+    match row.type:
+        case AttrType.BOOLEAN:
+            return lambda value: isinstance(value, bool)
+        case AttrType.INTEGER:
+            return lambda value: type(value) is int and (minimum is None or value >= minimum)
+        case AttrType.FLOAT:
+            return lambda value: (
+                isinstance(value, int | float) and not isinstance(value, bool) and (minimum is None or value >= minimum)
+            )
+        case AttrType.DURATION:
+            return lambda value: isinstance(value, Duration) and (minimum is None or value.milliseconds >= minimum)
+        case AttrType.CHOICE:
+            return lambda value: not value or literal_text(value) in row.choices
+        case _:
+            return None
+
+
+_ROWS: Final = {
+    scope: {row.name: row for row in attributes_of(scope)} for scope in (Scope.GRAPH, Scope.NODE, Scope.EDGE)
+}
+_CLAIMS: Final[dict[Scope, Mapping[str, Callable[[AttrValue], bool] | None]]] = {
+    scope: {**dict.fromkeys(GRAPHVIZ_NAMES), **{name: _claim(row) for name, row in rows.items()}}
+    for scope, rows in _ROWS.items()
+}
+
+
+# Spans of things in the source, and the edits that repair them there.
+
+
+class AttributedElement(Protocol):
+    """A graph, node or edge."""
+
+    @property
+    def attrs(self) -> Mapping[str, AttrValue]:
+        """Its attributes."""
+        ...
+
+    @property
+    def attr_spans(self) -> Mapping[str, AttrSpan]:
+        """Their spans."""
+        ...
+
+
+def name_span(thing: AttributedElement, name: str) -> Span | None:
+    """The span of an attribute's name; else that of the thing itself."""
+    found = thing.attr_spans.get(name)
+    return found.name if found else getattr(thing, "span", None)
+
+
+def value_span(thing: AttributedElement, name: str) -> Span | None:
+    """The span of an attribute's value; else that of the thing itself."""
+    found = thing.attr_spans.get(name)
+    return found.value if found else getattr(thing, "span", None)
+
+
+def embedded_text(thing: AttributedElement, name: str, value: str) -> SourceText:
+    """The value of an attribute as a text whose spans point into the source.
+
+    When a transform changed the value, or it never stood in a source, its spans point into itself, and it has the name
+    of the file that it was read from.
+    """
+    found = thing.attr_spans.get(name)
+    if found is None:
+        return SourceText(value, f"<{name}>")
+    text = embed_value(found.value)
+    return text if text.text == value else SourceText(value, named_file(text.text) or f"<{name}>")
+
+
+def target_span(edge: Edge) -> Span | None:
+    """The span of an edge's target."""
+    span = edge.span
+    if span is None or not span.text.endswith(edge.target):
+        return span
+    return span.source.span(span.end - len(edge.target), span.end)
+
+
+def source_span(edge: Edge) -> Span | None:
+    """The span of an edge's source."""
+    span = edge.span
+    if span is None or not span.text.startswith(edge.source):
+        return span
+    return span.source.span(span.start, span.start + len(edge.source))
+
+
+def replacing(span: Span | None, text: str, title: str) -> Fix:
+    """The fix that puts another text under a span, or only says so where there is no span."""
+    return Fix(title, (TextEdit(span, text),) if span is not None else ())
+
+
+def replacing_value(thing: AttributedElement, name: str, value: AttrValue, title: str) -> Fix:
+    """The fix that gives an attribute another value where it is written."""
+    found = thing.attr_spans.get(name)
+    return replacing(found.value if found else None, spell(value), title)
+
+
+def renaming(thing: AttributedElement, name: str, new_name: str, title: str) -> Fix:
+    """The fix that renames an attribute where it is written."""
+    found = thing.attr_spans.get(name)
+    return replacing(found.name if found else None, new_name, title)
+
+
+def outward(fix: Fix | None) -> Fix | None:
+    """A fix inside a condition or stylesheet as a fix of the text that it is embedded in."""
+    if fix is None or not fix.edits:
+        return fix
+    return Fix(fix.title, tuple(edit for edit in map(_outward_edit, fix.edits) if edit))
+
+
+def _outward_edit(edit: TextEdit) -> TextEdit | None:
+    text, host = edit.span.source, edit.span.source.host
+    if host is None:
+        return None
+    if is_quoted(host.text):
+        return TextEdit(edit.span.outermost(), quote(edit.text)[1:-1])
+    changed = text.text[: edit.span.start] + edit.text + text.text[edit.span.end :]
+    return TextEdit(host, quote(changed))
+
+
+def appending(graph: Graph, statement: str, title: str) -> Fix:
+    """The fix that adds a statement at the end of the graph.
+
+    Only says so when the last brace of the source may stand in a comment.
+    """
+    source = graph.source
+    end = _end_of_graph(source.text) if source else None
+    if source is None or end is None:
+        return Fix(title)
+    start, is_alone = end
+    insertion = f"    {statement}\n" if is_alone else f" {statement} "
+    return Fix(title, (TextEdit(source.span(start, start), insertion),))
+
+
+@lru_cache(maxsize=8)  # one for each text: a graph of one line may have a finding at each of 20,000 nodes
+def _end_of_graph(text: str) -> tuple[int, bool] | None:
+    """Place for a statement before the last brace, and whether the brace is alone on its line."""
+    body = text.rstrip()
+    line = body[body.rfind("\n") + 1 :]
+    if not body.endswith("}") or any(sign in line for sign in ("//", "#", "*")):
+        return None
+    brace = len(body) - 1
+    is_alone = not line[:-1].strip()
+    return (brace - len(line) + 1 if is_alone else brace), is_alone
+
+
+# A built-in rule: a function that yields findings, its name, its severity and its page.
+
+
+class Finding(NamedTuple):
+    """A finding as a rule's function yields it; the rule adds its name and severity."""
+
+    message: str  #: The problem, naming the thing.
+    span: Span | None = None  #: Its place in the source, or None for graphs that came from no text.
+    node_id: str = ""  #: The node concerned, or empty.
+    edge: tuple[str, str] | None = None  #: Source and target of the edge concerned, or None.
+    fix: Fix | None = None  #: How to fix it, or None.
+    severity: Severity | None = None  #: Another severity than the rule's own, or None.
+    #: For a misspelling: gives the graph without it, so that what it entails is not told, too.
+    meant: RepairedGraph | None = None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A built-in rule; as a ``LintRule`` it can also be applied alone."""
+
+    name: str  #: Its identifier.
+    severity: Severity  #: How bad its findings are, unless a finding says otherwise.
+    check: Callable[[Survey], Iterable[Finding]] = field(repr=False)  #: Finds things in a surveyed graph.
+
+    @property
+    def page(self) -> str:
+        """The rule's documentation: what, why, a bad and a good snippet."""
+        return inspect.getdoc(self.check) or ""
+
+    def apply(self, graph: Graph) -> list[Diagnostic]:
+        """All findings in a graph."""
+        return self.diagnose(Survey(graph, LintOptions()))
+
+    def diagnose(self, survey: Survey) -> list[Diagnostic]:
+        """All findings in a surveyed graph, one for each place.
+
+        A value that many nodes inherit from one default block, or many edges from one chain, is
+        reported once.
+        """
+        seen: set[Span] = set()
+        diagnostics: list[Diagnostic] = []
+        for found in self.check(survey):
+            if found.span is not None:
+                # Embedded texts with the same words compare equal; their places in the source do not.
+                place = found.span.outermost()
+                if place in seen:
+                    continue
+                seen.add(place)
+            diagnostics.append(
+                Diagnostic(
+                    self.name,
+                    found.severity or self.severity,
+                    found.message,
+                    found.node_id,
+                    found.edge,
+                    found.fix,
+                    found.span,
+                )
+            )
+            if found.meant is not None:
+                survey.slips.append(Misspelling(diagnostics[-1], found.meant))
+        return diagnostics
+
+
+def rule(severity: Severity) -> Callable[[Callable[[Survey], Iterable[Finding]]], Rule]:
+    """Make a rule of a function: its name is the rule's, its docstring the rule's page."""
+
+    def make(check: Callable[[Survey], Iterable[Finding]]) -> Rule:
+        return Rule(check.__name__, severity, check)
+
+    return make
+
+
+def unregistered(
+    thing: Graph | Node, attribute: str, claim: str, name: str, option: str, known: Collection[str]
+) -> Finding:
+    """The finding about a name that is not registered; its fix is the nearest that is, or how to register it.
+
+    Args:
+        thing: Has the attribute.
+        attribute: Its name; its value is the name that is not registered.
+        claim: How the message begins: ``"judge" names the schema``.
+        name: The name.
+        option: The option of ``Pipeline`` that registers it.
+        known: The names that are registered.
+    """
+    message = f'{claim} "{name}", which is not registered'
+    fix = Fix(f'register it: Pipeline(…, {option}={{"{name}": {name}}})')
+    if near := nearest(name, sorted(known)):
+        message += suggestion(near)
+        fix = replacing_value(thing, attribute, near, f'write "{near}"')
+    return Finding(message, value_span(thing, attribute), thing.id if isinstance(thing, Node) else "", fix=fix)

@@ -16,8 +16,8 @@ from attractor_nb.lint.rules.variable_rules import (
     meant_key,
     texts_with_variables,
 )
-from attractor_nb.model.nearest_name import nearest, slipped
-from attractor_nb.model.vocabulary.value_paths import CONTEXT_PREFIX
+from attractor_nb.model.texts import nearest, slipped
+from attractor_nb.model.vocabulary.value_forms import CONTEXT_PREFIX
 from attractor_nb.model.vocabulary.variables import variables
 
 if TYPE_CHECKING:
@@ -27,19 +27,12 @@ if TYPE_CHECKING:
 
 
 class OpenVariable(msgspec.Struct, frozen=True):
-    """A variable that a run begins without a value for, unless it is given one.
+    """A variable that a run begins without a value for, unless it is given one."""
 
-    Attributes:
-        node_id: The node whose text has it.
-        attribute: The text: ``prompt``.
-        name: Its name.
-        is_first: No stage before the node can set it.
-    """
-
-    node_id: str
-    attribute: str
-    name: str
-    is_first: bool
+    node_id: str  #: The node whose text has it.
+    attribute: str  #: The text: ``prompt``.
+    name: str  #: Its name.
+    is_first: bool  #: No stage before the node can set it.
 
     def is_filled(self, given: Collection[str]) -> bool:
         """Whether one of these values is its own, or has it as a field.

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import OptionError, ValidationError
-from attractor_nb.lint.consequences import without_consequences
+from attractor_nb.lint.entailed_findings import without_consequences
 from attractor_nb.lint.rules import (
     answer_rules,
     branches,
@@ -25,14 +25,13 @@ from attractor_nb.lint.rules import (
     variable_forms,
     variable_rules,
 )
-from attractor_nb.lint.survey import LintOptions, Survey
+from attractor_nb.lint.survey import LintOptions, Rule, Survey
 from attractor_nb.model.diagnostic import Diagnostic, Severity
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.texts import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from attractor_nb.lint.rule import Rule
     from attractor_nb.model.graph import Graph
     from attractor_nb.protocols import LintRule
 
@@ -108,7 +107,7 @@ def validate_or_raise(
     options: LintOptions | None = None,
     severity: Mapping[str, Severity | str] | None = None,
 ) -> list[Diagnostic]:
-    """What ``validate`` finds, when none of it is an ERROR.
+    """The findings of ``validate``, when none of them is an ERROR.
 
     Args:
         graph: A graph after its transforms (ruling 9).
@@ -157,5 +156,5 @@ def _read_severity(name: str, level: Severity | str) -> Severity | str:
 
 
 def _position(found: Diagnostic) -> int:
-    """Where a finding stands in the source; those about the whole graph come first."""
+    """The position of a finding in the source; those about the whole graph come first."""
     return found.span.outermost().start if found.span is not None else -1

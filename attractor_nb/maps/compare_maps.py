@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
-from attractor_nb.languages.condition.evaluate import value_text
-from attractor_nb.maps.map_record import record_of
+from attractor_nb.languages.condition.parser import value_text
+from attractor_nb.maps.map_record import MapRecord, RecordedRow, record_of
 from attractor_nb.maps.map_view import STATUS_WORDS, map_headline
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.states import RunStatus
@@ -34,8 +34,6 @@ from attractor_nb.views.table import Column, Table, table_html, table_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from attractor_nb.maps.map_record import MapRecord, RecordedRow
-
 MAX_ROWS: Final = 60
 """Rows in a table; all are in ``rows`` and in JSON."""
 VALUE_CHARS: Final = 60
@@ -47,16 +45,11 @@ _STATES: Final = {"≠": "error", "≈": "warn", "A": "warn", "B": "warn"}
 
 @dataclass(frozen=True, slots=True)
 class RowPair:
-    """A row of both maps, or of one.
+    """A row of both maps, or of one."""
 
-    Attributes:
-        a: That of the first map, or None.
-        b: That of the second, or None.
-        differences: ``outcome``, ``reason``, and the outputs that are not the same; nothing where one is missing.
-    """
-
-    a: RecordedRow | None
-    b: RecordedRow | None
+    a: RecordedRow | None  #: That of the first map, or None.
+    b: RecordedRow | None  #: That of the second, or None.
+    #: ``outcome``, ``reason``, and the outputs that are not the same; nothing where one is missing.
     differences: tuple[str, ...] = ()
 
     @property
@@ -104,7 +97,7 @@ class MapComparison:
 
     @property
     def transitions(self) -> dict[tuple[str, str], int]:
-        """How many rows went from which status in A to which in B; those that stayed are left out."""
+        """The number of rows for each change of status from A to B; unchanged rows are left out."""
         pairs = ((pair.a, pair.b) for pair in self.rows)
         counted = Counter((a.status, b.status) for a, b in pairs if a and b and a.status != b.status)
         return dict(counted.most_common())
@@ -144,7 +137,7 @@ class MapComparison:
         return [f"{name} {map_headline(side.view, has_times=False)}" for name, side in sides]
 
     def _words(self) -> str:
-        """How many rows differ, and how."""
+        """The number of rows that differ, by kind of difference, in words."""
         signs = Counter(pair.sign for pair in self.rows)
         if not self.differing:
             return "no row differs"
@@ -185,11 +178,7 @@ class MapComparison:
 
 
 def compare_maps(a: object, b: object) -> MapComparison:
-    """What two maps did differently; one that goes on is compared as far as it has come.
-
-    Raises:
-        CheckpointCorrupt, StorageError: One cannot be read.
-    """
+    """The differences of two maps; one that is still running is compared as far as it has come."""
     return MapComparison(record_of(a), record_of(b))
 
 

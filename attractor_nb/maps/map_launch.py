@@ -1,51 +1,49 @@
-"""Where a map begins, or goes on: everything is checked, then its directory is made, then rows are run."""
+"""Launch and resume of a map: everything is checked, then its directory is made, then rows are run."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, overload
 
-from attractor_nb.decisions.limits.bounds import bounds_of
+from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.decisions.planning.recorded_choices import recorded_choices
-from attractor_nb.errors import GraphChanged, InputsChanged, OptionError, RunInterrupted
+from attractor_nb.errors import GraphChanged, InputsChanged, NoSuchRow, OptionError, RunInterrupted
 from attractor_nb.interviewers import DeferredInterviewer, resolve_interviewer
-from attractor_nb.maps.map_options import read_rows
-from attractor_nb.maps.map_result import MapRun, drive, work_of_map
-from attractor_nb.maps.map_session import session_of
-from attractor_nb.maps.map_view import MapView
-from attractor_nb.maps.map_work import MapWork
-from attractor_nb.maps.row_check import RowCheck, check_outputs
-from attractor_nb.maps.row_run import RowTask
-from attractor_nb.maps.row_shipment import ROWS, STAGES, shipment_of, ships_rows
+from attractor_nb.maps.map_view import MapView, map_html, map_summary, rows_table
+from attractor_nb.maps.map_work import MapWork, read_rows, session_of
+from attractor_nb.maps.row_run import ROWS, STAGES, RowTask, Shipment, shipment_of, ships_rows
+from attractor_nb.maps.stored_map import RowCheck, check_outputs
+from attractor_nb.model.states import recorded_status
 from attractor_nb.redaction import redacted
-from attractor_nb.runtime.begin import backend_facts, describe_backend, first_marks, seams_of
-from attractor_nb.runtime.handles.hosts import check_host, new_job
+from attractor_nb.runtime.begin import Injected, backend_facts, describe_backend, first_marks, seams_of
+from attractor_nb.runtime.chosen_plugs import Recording, answering_backend, shipping_of, with_cassette
+from attractor_nb.runtime.handles.handle import Handle, HandleJob, check_host, new_job
 from attractor_nb.runtime.handles.presenters import present
-from attractor_nb.runtime.plugs.cassette import Recording, answering_backend, with_cassette
-from attractor_nb.runtime.plugs.executor import shipping_of
 from attractor_nb.runtime.prepare.declared_inputs import checked_inputs
 from attractor_nb.runtime.prepare.known_secrets import stored_source
 from attractor_nb.runtime.prepare.trust import check_trust, note_run
-from attractor_nb.runtime.recorded_options import choices_for, with_recorded_backend
-from attractor_nb.runtime.resume_checks import GRAPH_CHANGES
+from attractor_nb.runtime.resume import GRAPH_CHANGES
+from attractor_nb.runtime.stored_execution import load_execution
+from attractor_nb.runtime.stored_state import choices_for, with_recorded_backend
 from attractor_nb.runtime.wire import check_plugs
-from attractor_nb.runtime.workspace.recorded_workdir import recorded_for_rows, with_workdir_of_rows
+from attractor_nb.runtime.workspace.workspace import recorded_for_rows, with_workdir_of_rows
 from attractor_nb.storage.map_directory import MapDirectory, inputs_hash, read_inputs, read_map, row_name
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE, new_run_directory
+from attractor_nb.views.columns import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from os import PathLike
 
-    from attractor_nb.cassettes import Tape
+    from attractor_nb.cassettes import CassetteReport, Tape
     from attractor_nb.interrupts import HeldInterrupt
-    from attractor_nb.maps.map_result import MapResult
-    from attractor_nb.maps.row_shipment import Shipment
-    from attractor_nb.runtime.begin import Seams
+    from attractor_nb.model.outcome import Usage
+    from attractor_nb.model.row_result import RowResult, RowStatus
     from attractor_nb.runtime.definition import Definition
-    from attractor_nb.runtime.handles.handle import Work
+    from attractor_nb.runtime.execution import Execution
     from attractor_nb.runtime.prepare.run_options import MapOptions, RunOptions
     from attractor_nb.workers.shipping import Shipping
 
@@ -55,7 +53,7 @@ FAILED: Final = ("keep", "retry")
 
 @dataclass(frozen=True, slots=True)
 class MapRequest:
-    """What a caller wants: the map's own options, those of each row, and whether an interrupt came.
+    """The caller's request for a map: the map's own options, those of each row, and a held interrupt.
 
     The caller may block until the end. With a cassette, its tape is made when all is checked.
     """
@@ -68,13 +66,7 @@ class MapRequest:
 
 
 def start_map(pipeline: Definition, params: object, request: MapRequest) -> MapRun:
-    """Begin a map in a fresh directory.
-
-    Raises:
-        OptionError, ContextValueError: An option or a row is unusable; nothing was made.
-        UntrustedSource: The pipeline's commands are not trusted.
-        StorageError: The directory cannot be made.
-    """
+    """Begin a map in a fresh directory."""
     request = _checked(pipeline, request)
     own, options = request.own, request.of_rows
     check_trust(pipeline, options)
@@ -114,7 +106,7 @@ def start_map(pipeline: Definition, params: object, request: MapRequest) -> MapR
 def continue_map(
     pipeline: Definition, path: Path, params: object, request: MapRequest, *, on_graph_change: str, failed: str
 ) -> MapRun:
-    """Go on with a map: finished rows are read, interrupted ones resumed, missing ones started.
+    """Resume a map: finished rows are read, interrupted ones resumed, missing ones started.
 
     Args:
         pipeline: What runs.
@@ -123,11 +115,6 @@ def continue_map(
         request: Its options.
         on_graph_change: What to do with another graph than the one that ran.
         failed: ``keep`` rows that failed, or ``retry`` them.
-
-    Raises:
-        RunNotFound, RunLocked, GraphChanged, InputsChanged, CheckpointCorrupt: It cannot go on, and why.
-        OptionError: An option is unusable.
-        UntrustedSource: The pipeline's commands are not trusted.
     """
     if on_graph_change not in GRAPH_CHANGES:
         raise OptionError(f"on_graph_change must be one of {', '.join(GRAPH_CHANGES)}, not {on_graph_change!r}")
@@ -168,11 +155,7 @@ def continue_map(
 
 
 def _checked(pipeline: Definition, request: MapRequest, *, is_resume: bool = False) -> MapRequest:
-    """The same, with an interviewer and a tape for all rows: without one nobody answers their gates.
-
-    Raises:
-        OptionError: A plug or a bound is unusable, or would never answer.
-    """
+    """The same, with an interviewer and a tape for all rows: without one nobody answers their gates."""
     options, tape = with_cassette(request.of_rows, is_resume=is_resume)
     check_host(options.host)
     check_plugs(options, pipeline.handlers, pipeline.graph, tape, functions=pipeline.tools)
@@ -191,7 +174,7 @@ def _checked(pipeline: Definition, request: MapRequest, *, is_resume: bool = Fal
     return replace(request, own=own, of_rows=replace(options, interviewer=interviewer), tape=tape)
 
 
-def _new_directory(own: MapOptions, options: RunOptions, seams: Seams) -> tuple[Path, str]:
+def _new_directory(own: MapOptions, options: RunOptions, seams: Injected) -> tuple[Path, str]:
     if own.map_dir is not None:
         return Path(own.map_dir), seams.randomness.new_id()
     return new_run_directory(
@@ -217,11 +200,7 @@ def _check_graph(pipeline: Definition, facts: Mapping[str, Any], on_graph_change
 
 
 def _same_rows(pipeline: Definition, params: object, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The rows given again, which must be those that the map began with.
-
-    Raises:
-        InputsChanged: They are others; the message names the first.
-    """
+    """The rows given again, which must be those that the map began with."""
     rows = read_rows(params, pipeline.params, partial(checked_inputs, pipeline))
     entries: Sequence[Mapping[str, Any]] = facts["rows"]
     hint = "resume without params: the map has kept its inputs; or start a new map"
@@ -307,6 +286,291 @@ def _transport(
     return shipping, found
 
 
-def _refuse_interrupted(interrupt: HeldInterrupt, behind: Work[MapResult]) -> None:
+def _refuse_interrupted(interrupt: HeldInterrupt, behind: HandleJob[MapResult]) -> None:
     if interrupt.is_noted:
         raise RunInterrupted("the map was stopped before it began", hint=behind.how_to_go_on)
+
+
+# A running map, and its result: a small value for each row, the details on disk.
+
+TABLE_ROWS: Final = 200
+_COLUMNS: Final = (
+    "status",
+    "reason",
+    "stages",
+    "duration_seconds",
+    "tokens",
+    "cost_usd",
+    "mark",
+    "run_id",
+    "directory",
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MapResult(Sequence["RowResult"]):
+    """The result of a map and its rows. ``result[3]`` is a row, ``result.run(3)`` is its run.
+
+    Iterating gives the rows, in the order of the inputs.
+    """
+
+    status: str  #: ``success`` when all rows succeeded; ``fail``; or ``interrupted``: a resume goes on with it.
+    reason: str  #: Why, unless success.
+    rows: Sequence[RowResult]  #: All rows, in the order of the inputs.
+    inputs: Sequence[Mapping[str, Any]] = field(repr=False)  #: The inputs of each row.
+    map_id: str
+    directory: Path | None  #: Its directory; None when nothing is kept.
+    pipeline: Definition = field(repr=False)  #: What ran.
+    view: MapView = field(repr=False)  #: The same as it is shown.
+    outputs: Sequence[str] = ()  #: The context keys that were asked of each row.
+    cassette: CassetteReport | None = None  #: What its rows had of their cassette; None without one.
+
+    @overload
+    def __getitem__(self, row: int) -> RowResult: ...
+    @overload
+    def __getitem__(self, row: slice) -> Sequence[RowResult]: ...
+    def __getitem__(self, row: int | slice) -> RowResult | Sequence[RowResult]:
+        try:
+            return self.rows[row]
+        except (IndexError, TypeError):
+            raise NoSuchRow(f"the map has no row {row!r}", hint=f"its rows are 0 to {len(self.rows) - 1}") from None
+
+    def __iter__(self) -> Iterator[RowResult]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def is_success(self) -> bool:
+        """Whether all rows succeeded."""
+        return self.status == "success"
+
+    @property
+    def counts(self) -> dict[RowStatus, int]:
+        """The number of rows by status."""
+        return dict(self.view.counts)
+
+    @property
+    def results(self) -> dict[int, RowResult]:
+        """The rows that succeeded, by number."""
+        return {entry.row: entry for entry in self.rows if entry.status == "success"}
+
+    @property
+    def failures(self) -> dict[int, RowResult]:
+        """The rows that failed, by number; each has its reason."""
+        return {entry.row: entry for entry in self.rows if entry.status == "fail"}
+
+    @property
+    def unfinished(self) -> dict[int, RowResult]:
+        """The rows that were interrupted or not started, by number: a resume brings them to their end."""
+        return {entry.row: entry for entry in self.rows if entry.status in {"interrupted", "not_started"}}
+
+    @property
+    def unset_outputs(self) -> list[str]:
+        """The outputs that no row has, where at least one row succeeded."""
+        if not self.results:
+            return []
+        return [key for key in self.outputs if not any(key in entry.outputs for entry in self.rows)]
+
+    @property
+    def usage(self) -> Usage:
+        """The usage of the model calls of all rows."""
+        return self.view.usage
+
+    @property
+    def mark(self) -> str:
+        """The answer marks of all results in words, as of a run's; empty without marks (ruling 48)."""
+        return self.view.marks.words
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether answers in them are made up, at least in part."""
+        return self.view.marks.is_simulated
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the call to the end of the last row."""
+        return self.view.seconds
+
+    def run(self, row: int) -> Execution:
+        """All that a row did, read from its run directory."""
+        entry = self[row]
+        if self.directory is None or not entry.directory:
+            raise OptionError(
+                f"nothing is kept of row {row}",
+                hint='durability="full" or "fast" keeps a run directory for each row that was started',
+            )
+        return load_execution(self.directory / entry.directory, self.pipeline)
+
+    def export_html(self, path: str | PathLike[str] | None = None, *, rows: str | None = None) -> Path:
+        """Write the map as one page that opens without kernel and network: totals, and a table of its rows.
+
+        Args:
+            path: The file; ``map-<id>.html`` in the current directory by default.
+            rows: ``failed`` or ``all``: a page of each of these rows too, in a folder beside it.
+        """
+        from attractor_nb.maps.map_page import export_map  # noqa: PLC0415 - most maps are not exported
+
+        return export_map(self, path, rows=rows)
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame: a line for each row, with its inputs, how it ended, and its outputs.
+
+        An input or output of the name of a column of ours gets ``inputs.`` or ``outputs.`` before it.
+        """
+        try:
+            import pandas as pd  # noqa: PLC0415 - optional, and slow to import
+        except ImportError:
+            raise OptionError("to_frame() needs pandas, which is not installed", hint="pip install pandas") from None
+        return pd.DataFrame(self.lines()).rename_axis("row")
+
+    def lines(self) -> list[dict[str, Any]]:
+        """The columns of ``to_frame`` for each row, by name."""
+        return [self._line(entry) for entry in self.rows]
+
+    def _line(self, entry: RowResult) -> dict[str, Any]:
+        inputs, outputs = self.inputs[entry.row], entry.outputs
+        taken = {*_COLUMNS, *outputs}
+        line = {f"inputs.{key}" if key in taken else key: value for key, value in inputs.items()}
+        usage = entry.usage
+        values = (
+            entry.status,
+            entry.reason,
+            entry.stages,
+            entry.duration,
+            usage.total_tokens,
+            usage.cost_usd,
+            entry.mark,
+            entry.run_id,
+            entry.directory,
+        )
+        line.update(zip(_COLUMNS, values, strict=True))
+        line.update({f"outputs.{key}" if key in _COLUMNS else key: value for key, value in outputs.items()})
+        return line
+
+    def table(self, limit: int = TABLE_ROWS) -> str:
+        """The rows as a plain table, in their order.
+
+        Args:
+            limit: How many rows at most.
+        """
+        return rows_table(self.rows[:limit], left=max(0, len(self.rows) - limit))
+
+    def __str__(self) -> str:
+        unset = "".join(f"\n! {words}" for words in unset_words(self))
+        return map_summary(self.view, next_call=self._next_call()) + unset
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
+        return {"text/html": map_html(self.view, has_times=False), "text/plain": str(self)}
+
+    def _next_call(self) -> str:
+        if self.unfinished and self.directory is not None:
+            return f'pipeline.resume_map("{self.directory}")'
+        failed = next(iter(self.view.failures), None)
+        return f"result.run({failed.row})" if failed is not None and failed.directory else ""
+
+
+def unset_words(result: MapResult) -> list[str]:
+    """A sentence for each output that no row has."""
+    return [f'no row has the output "{one_line(key)}": no stage set it' for key in result.unset_outputs]
+
+
+class MapRun(Handle[MapResult]):
+    """A handle on a map; ``run.result()`` and ``await run`` wait for it.
+
+    Attributes:
+        directory: The map's directory; None when nothing is kept.
+        view: Its state: counts, rows under way, failures.
+    """
+
+    def __init__(self, map_id: str, rows: MapWork, work: HandleJob[MapResult]) -> None:
+        super().__init__(work)
+        self.id = map_id
+        self.pipeline: Definition = rows.pipeline
+        self.directory: Path | None = None if rows.directory is None else rows.directory.path
+        self.view: MapView = rows.view
+        self._rows = rows
+
+    @property
+    def status(self) -> str:
+        """``running``, ``completed``, ``failed`` or ``interrupted``."""
+        if (finished := self._work.result) is not None:
+            return recorded_status(finished.status)
+        return "interrupted" if self.is_done else "running"
+
+    def export_html(self, path: str | PathLike[str] | None = None, *, rows: str | None = None) -> Path:
+        """Write the map as one page that opens without kernel and network: totals, and a table of its rows.
+
+        Args:
+            path: The file; ``map-<id>.html`` in the current directory by default.
+            rows: ``failed`` or ``all``: a page of each of these rows too, in a folder beside it.
+        """
+        from attractor_nb.maps.map_page import export_map  # noqa: PLC0415 - most maps are not exported
+
+        return export_map(self, path, rows=rows)
+
+    def on_row(self, observer: Callable[[RowResult], object]) -> None:
+        """Call ``observer`` with each row that ends from now on, in the engine's thread: it must be quick.
+
+        Args:
+            observer: A function of a row's result.
+        """
+        self._rows.observers.append(observer)
+
+    def when_done(self, function: Callable[[], object]) -> None:
+        """Call a function at the end, from whichever thread that comes in; at once when it has ended.
+
+        Args:
+            function: A function without arguments.
+        """
+        self._future().add_done_callback(lambda _: function())
+
+    def stop(self) -> None:
+        """Start no further rows; those that run come to their end. From any thread; see ``cancel``."""
+        self._rows.stop()
+
+    def _where_stopped(self) -> str:
+        return f"the map was stopped after {self.view.ended_count:,} of {self.view.row_count:,} rows"
+
+    def __str__(self) -> str:
+        return map_summary(self.view)
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
+        return {"text/html": map_html(self.view), "text/plain": str(self)}
+
+
+def work_of_map(rows: MapWork) -> HandleJob[MapResult]:
+    """The work behind the handle of a map."""
+    if rows.directory is None:
+        return HandleJob("the map", 'nothing of it is kept, for its durability is "none"')
+    return HandleJob("the map", f'continue with pipeline.resume_map("{rows.directory.path}")')
+
+
+async def drive(handle: MapRun, behind: HandleJob[MapResult], rows: MapWork) -> MapResult:
+    """Run the rows of a map, and bind its result."""
+    recording = rows.recording
+    try:
+        await rows.run()
+    except BaseException:  # an interrupt, too: what was recorded until then is kept
+        if recording is not None:
+            recording.keep()
+        raise
+    cassette = None if recording is None else recording.end(rows.view.status)
+    behind.result = MapResult(
+        rows.view.status,
+        rows.view.reason,
+        [rows.results[task.row] for task in rows.tasks],
+        [task.inputs for task in rows.tasks],
+        handle.id,
+        handle.directory,
+        handle.pipeline,
+        rows.view,
+        rows.tasks[0].outputs,
+        cassette,
+    )
+    return behind.result

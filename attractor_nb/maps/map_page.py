@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 from markupsafe import Markup
 
 from attractor_nb.errors import AttractorError, OptionError
-from attractor_nb.languages.condition.evaluate import value_text
-from attractor_nb.maps.map_record import record_of
+from attractor_nb.languages.condition.parser import value_text
+from attractor_nb.maps.map_record import MapRecord, RecordedRow, record_of
 from attractor_nb.maps.map_view import STATUS_WORDS
 from attractor_nb.model.states import NodeStatus, RunStatus
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.runtime.stored_execution import load_execution
 from attractor_nb.storage.files.user_files import write_file
-from attractor_nb.studio.share.export_page import run_page
+from attractor_nb.studio.export_page import run_page
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.frontend import table_page
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from os import PathLike
 
-    from attractor_nb.maps.map_record import MapRecord, RecordedRow
     from attractor_nb.model.row_result import RowStatus
 
 ROWS: Final = ("failed", "all")
@@ -63,10 +62,6 @@ def export_map(thing: object, path: str | PathLike[str] | None = None, *, rows: 
 
     Returns:
         The file.
-
-    Raises:
-        OptionError: ``rows`` is none of these, or nothing of the rows is kept.
-        CheckpointCorrupt, StorageError: The map cannot be read, or the disk refused.
     """
     if rows not in (None, *ROWS):
         raise OptionError(f"rows must be failed or all, not {rows!r}")
@@ -124,14 +119,14 @@ def map_page(record: MapRecord, links: Mapping[int, str]) -> str:
 
 
 def _line(record: MapRecord) -> str:
-    """How the map stands; the numbers are below."""
+    """The status of the map in one line; the numbers are below."""
     view = record.view
     ended = f"{view.ended_count:,} of {view.row_count:,} rows"
     return "   ".join([f"{RunStatus.of(view.status).letter} {view.status}", one_line(view.reason) or ended])
 
 
 def _fitting_limit(rows: Sequence[RecordedRow]) -> int:
-    """How many characters of a value are shown, so that all together are not too many."""
+    """The limit of characters for each value, so that all values together fit the page."""
     lengths = Counter(
         len(value_text(value)) for row in rows for value in (*(row.inputs or {}).values(), *row.outputs.values())
     )

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.errors import AttractorError, CheckpointCorrupt, OptionError, RunError, StorageError
 from attractor_nb.maps.map_view import MapView
-from attractor_nb.maps.stored_map import read_stored_map
-from attractor_nb.model.context_values import is_reference
+from attractor_nb.maps.stored_map import StoredMap, read_stored_map
 from attractor_nb.model.outcome import Usage
-from attractor_nb.model.redacted import redacted_graph
-from attractor_nb.model.vocabulary.value_paths import named_value
+from attractor_nb.model.redacted import is_reference, redacted_graph
+from attractor_nb.model.vocabulary.value_forms import named_value
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.handles.recorded_state import StoredValues
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from attractor_nb.maps.stored_map import StoredMap
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.row_result import RowResult
 
@@ -40,54 +38,33 @@ _ABSENT: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class RecordedRow:
-    """One row of a map.
+    """One row of a map."""
 
-    Attributes:
-        row: Its number.
-        status: ``success``, ``fail``, ``interrupted``, ``not_started``, or ``running``.
-        inputs: Its inputs; None where they are lost.
-        inputs_hash: Of them as JSON.
-        outputs: What the map was asked to keep of it, as far as it has it.
-        reason: Why it failed or stopped; of one that runs its stage.
-        stage: The stage in which it failed, or empty.
-        seconds: Its running time.
-        mark: What must be said of its result (ruling 48).
-        directory: Name of its run directory in the map's, or empty.
-    """
-
-    row: int
-    status: str
-    inputs: Mapping[str, Any] | None
-    inputs_hash: str
+    row: int  #: Its number.
+    status: str  #: ``success``, ``fail``, ``interrupted``, ``not_started``, or ``running``.
+    inputs: Mapping[str, Any] | None  #: Its inputs; None where they are lost.
+    inputs_hash: str  #: Of them as JSON.
+    #: What the map was asked to keep of it, as far as it has it.
     outputs: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    reason: str = ""
-    stage: str = ""
-    seconds: float = 0.0
+    reason: str = ""  #: Why it failed or stopped; of one that runs its stage.
+    stage: str = ""  #: The stage in which it failed, or empty.
+    seconds: float = 0.0  #: Its running time.
     usage: Usage = field(default_factory=Usage)
-    mark: str = ""
-    directory: str = ""
+    mark: str = ""  #: What must be said of its result (ruling 48).
+    directory: str = ""  #: Name of its run directory in the map's, or empty.
 
 
 @dataclass(frozen=True, slots=True)
 class MapRecord:
-    """A map and its rows.
-
-    Attributes:
-        directory: The map's directory; None when nothing is kept.
-        view: How it stands, in numbers.
-        rows: All rows, in the order of the inputs.
-        outputs: The context keys that are kept of each row.
-        graph: What runs; None when its text is lost.
-        facts: How it runs, by name: what answers prompts.
-    """
+    """A map and its rows."""
 
     map_id: str
-    directory: Path | None
-    view: MapView
-    rows: tuple[RecordedRow, ...]
-    outputs: tuple[str, ...]
-    graph: Graph | None
-    facts: Mapping[str, str]
+    directory: Path | None  #: The map's directory; None when nothing is kept.
+    view: MapView  #: How it stands, in numbers.
+    rows: tuple[RecordedRow, ...]  #: All rows, in the order of the inputs.
+    outputs: tuple[str, ...]  #: The context keys that are kept of each row.
+    graph: Graph | None  #: What runs; None when its text is lost.
+    facts: Mapping[str, str]  #: How it runs, by name: what answers prompts.
 
 
 def is_a_map(thing: object) -> bool:
@@ -99,12 +76,7 @@ def is_a_map(thing: object) -> bool:
 
 
 def record_of(thing: object) -> MapRecord:
-    """The map that somebody points at: from its result, else from its directory.
-
-    Raises:
-        OptionError: Nothing of it is kept, and it has not ended.
-        CheckpointCorrupt, StorageError: It cannot be read.
-    """
+    """The map that somebody points at: from its result, else from its directory."""
     if isinstance(getattr(thing, "view", None), MapView):
         held: Any = thing  # a handle or a result: both offer what is made here, so they are not imported
         if held.view.is_ended:  # as it ended then, whatever a resume has made of its directory
@@ -116,13 +88,7 @@ def record_of(thing: object) -> MapRecord:
 
 
 def read_map_record(path: Path) -> MapRecord:
-    """Read a map with the inputs and outputs of its rows; nobody needs to own it.
-
-    Raises:
-        RunNotFound: There is no map.
-        CheckpointCorrupt: Its manifest is damaged.
-        StorageError: It cannot be read.
-    """
+    """Read a map with the inputs and outputs of its rows; nobody needs to own it."""
     facts, stored = read_map(path), read_stored_map(path)
     inputs: list[dict[str, Any]] | None = None
     with contextlib.suppress(CheckpointCorrupt, StorageError):
@@ -145,7 +111,7 @@ def read_map_record(path: Path) -> MapRecord:
 
 
 def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
-    """What was chosen for a map, as far as its directory says."""
+    """The choices of a map, as far as its directory records them."""
     known = {"backend": str(facts.get("backend", "")), "outputs": ", ".join(map(str, facts.get("outputs", ())))}
     model = cast("Mapping[str, Any]", facts.get("backend_facts") or {}).get("model")
     return {name: redacted(value) for name, value in {**known, "model": str(model or "")}.items() if value}
@@ -171,7 +137,7 @@ def _recorded(
 
 
 def _kept(place: Path, outputs: tuple[str, ...]) -> tuple[dict[str, Any], str]:
-    """The outputs of a row, as its latest checkpoint has them, and the stage that it came to last."""
+    """The outputs of a row, as its latest checkpoint has them, and the stage that it reached last."""
     try:
         checkpoint, _ = read_checkpoint(place)
     except (RunError, OSError):

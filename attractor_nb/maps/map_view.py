@@ -1,6 +1,6 @@
-"""What is shown of a map: counts, rows under way, failures; a table for a terminal and a notebook.
+"""The view of a map: counts, rows under way, failures; a table for a terminal and a notebook.
 
-It is told by the map's engine, and read from other threads at any time.
+The map's engine updates it, and other threads may read it at any time.
 
 It is as long as a screen, whatever the number of rows: the rest is in the result.
 """
@@ -47,53 +47,36 @@ STATUS_WORDS: Final[dict[str, str]] = {
 
 @dataclass(slots=True)
 class ActiveRow:
-    """A row that runs now.
+    """A row that runs now."""
 
-    Attributes:
-        row: Its number.
-        since: When it was begun or gone on with, on the monotonic clock.
-        stage: The stage that runs, or empty.
-    """
-
-    row: int
-    since: float
-    stage: str = ""
+    row: int  #: Its number.
+    since: float  #: When it was begun or gone on with, on the monotonic clock.
+    stage: str = ""  #: The stage that runs, or empty.
 
 
 @dataclass(slots=True)
 class MapView:
-    """A map as it stands.
+    """The current state of a map."""
 
-    Attributes:
-        name: Name of the pipeline.
-        counts: How many rows ended in which way.
-        under_way: The rows that run now, by number.
-        failures: The rows that failed, in the order in which they did.
-        latest: The rows that ended last, the newest last.
-        usage: What all ended rows consumed.
-        marks: What must be said of their results together (ruling 48).
-        began: When the call was, on the monotonic clock.
-        duration: Seconds of the whole, once it has ended; else None.
-        status: ``running``, or how it ended: ``success``, ``fail`` or ``interrupted``.
-        reason: Why no further rows are started, or why it ended so; else empty.
-    """
-
-    name: str
+    name: str  #: Name of the pipeline.
     row_count: int
+    #: How many rows ended in which way.
     counts: dict[RowStatus, int] = field(default_factory=lambda: dict.fromkeys(ROW_STATUSES, 0))
-    under_way: dict[int, ActiveRow] = field(default_factory=dict[int, ActiveRow])
+    under_way: dict[int, ActiveRow] = field(default_factory=dict[int, ActiveRow])  #: The rows that run now, by number.
+    #: The rows that failed, in the order in which they did.
     failures: list[RowResult] = field(default_factory=list["RowResult"])
+    #: The rows that ended last, the newest last.
     latest: deque[RowResult] = field(default_factory=lambda: deque["RowResult"](maxlen=LATEST_ROWS))
-    usage: Usage = field(default_factory=Usage)
-    marks: ResultMarks = field(default_factory=ResultMarks)
-    began: float = field(default_factory=time.monotonic)
-    duration: float | None = None
-    status: str = "running"
-    reason: str = ""
+    usage: Usage = field(default_factory=Usage)  #: What all ended rows consumed.
+    marks: ResultMarks = field(default_factory=ResultMarks)  #: What must be said of their results together (ruling 48).
+    began: float = field(default_factory=time.monotonic)  #: When the call was, on the monotonic clock.
+    duration: float | None = None  #: Seconds of the whole, once it has ended; else None.
+    status: str = "running"  #: ``running``, or how it ended: ``success``, ``fail`` or ``interrupted``.
+    reason: str = ""  #: Why no further rows are started, or why it ended so; else empty.
 
     @property
     def ended_count(self) -> int:
-        """How many rows have ended, well or not."""
+        """The number of rows that have ended, successful or not."""
         return self.counts["success"] + self.counts["fail"]
 
     @property
@@ -103,7 +86,7 @@ class MapView:
 
     @property
     def seconds(self) -> float:
-        """How long it has taken, or takes so far."""
+        """The duration of the map in seconds, so far or in total."""
         return time.monotonic() - self.began if self.duration is None else self.duration
 
     def begin(self, row: int) -> None:
@@ -111,7 +94,7 @@ class MapView:
         self.under_way[row] = ActiveRow(row, time.monotonic())
 
     def enter(self, row: int, stage: str) -> None:
-        """A row comes to a stage."""
+        """A row reaches a stage."""
         if (entry := self.under_way.get(row)) is not None:
             entry.stage = stage
 
@@ -137,19 +120,12 @@ class MapView:
 
 @dataclass(frozen=True, slots=True)
 class ShownRow:
-    """What is shown of a row.
+    """A row as the table shows it."""
 
-    Attributes:
-        status: ``running``, or how it ended.
-        row: Its number, or empty.
-        time: How long it took, or takes so far.
-        words: The stage that runs, or why it failed.
-    """
-
-    status: str
-    row: str
-    time: str
-    words: str
+    status: str  #: ``running``, or how it ended.
+    row: str  #: Its number, or empty.
+    time: str  #: How long it took, or takes so far.
+    words: str  #: The stage that runs, or why it failed.
 
     @property
     def state(self) -> str:
@@ -158,7 +134,7 @@ class ShownRow:
 
 
 def map_headline(view: MapView, *, has_times: bool = True) -> str:
-    """One line: how the map stands, how many rows ended in which way, for how long, at what price.
+    """One line: the status of the map, its rows by status, its duration and its price.
 
     Args:
         has_times: Show time, tokens and cost, which differ from run to run.
@@ -270,7 +246,7 @@ def _seconds(view: MapView) -> str:
 
 
 def _bar(view: MapView) -> Markup:
-    """How much is done and how much of it failed, as parts of a bar."""
+    """A progress bar: the shares of the rows that succeeded and failed."""
     shares = (("done", view.counts["success"]), ("bad", view.counts["fail"]))
     # The part of a hundredth is wide enough to be seen.
     parts: Iterable[Markup] = (

@@ -1,46 +1,44 @@
-"""Runs the rows of a map, so many at a time, until all have ended or no further one may be started."""
+"""Runs the rows of a map, N at a time, until all have ended or no further row may be started."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.calling import call
-from attractor_nb.decisions.limits.map_bounds import rows_used_up, spent_by_rows
-from attractor_nb.decisions.limits.reservations import Account
+from attractor_nb.context import Context
+from attractor_nb.decisions.bounds import MAP_BOUNDS, Account, MapBounds, map_bounds_of, rows_used_up, spent_by_rows
 from attractor_nb.decisions.retries import outcome_of_exception
-from attractor_nb.engine.backend_lifetimes import closed
-from attractor_nb.engine.funds import Funds
-from attractor_nb.errors import AttractorError, RunError, StorageError
+from attractor_nb.engine.attempt_spending import Funds
+from attractor_nb.engine.runner import closed
+from attractor_nb.errors import AttractorError, ContextValueError, OptionError, RunError, StorageError
 from attractor_nb.logs import own_logger
-from attractor_nb.maps.map_options import map_bounds
-from attractor_nb.maps.map_session import RowRecord
-from attractor_nb.maps.row_run import RowPlugs, run_row
-from attractor_nb.maps.row_shipment import lost_before
-from attractor_nb.model.events import Event, StageStarted
+from attractor_nb.maps.row_run import RowServices, RowTask, Shipment, lost_before, run_row
+from attractor_nb.maybe_async import call
+from attractor_nb.model.events import Event, PipelineCompleted, PipelineFailed, PipelineInterrupted, StageStarted
 from attractor_nb.model.outcome import Usage
+from attractor_nb.model.redacted import MAX_DEPTH
 from attractor_nb.model.row_result import RowResult
 from attractor_nb.model.shortage import is_shortage
-from attractor_nb.model.states import as_recorded
-from attractor_nb.protocols import BackendLifetime
-from attractor_nb.storage.run_lists.listing import summarize
+from attractor_nb.model.states import recorded_status
+from attractor_nb.protocols import BackendLifetime, CodergenBackend, EventSink
+from attractor_nb.runtime.prepare.run_options import MapOptions, RunOptions, as_list, as_path, check_names, drop_unset
+from attractor_nb.storage.run_listing import summarize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
-    from attractor_nb.decisions.limits.map_bounds import MapBounds
     from attractor_nb.maps.map_view import MapView
-    from attractor_nb.maps.row_run import RowTask
-    from attractor_nb.maps.row_shipment import Shipment
-    from attractor_nb.protocols import CodergenBackend, EventSink
+    from attractor_nb.runtime.chosen_plugs import Recording
     from attractor_nb.runtime.definition import Definition
-    from attractor_nb.runtime.plugs.cassette import Recording
-    from attractor_nb.runtime.prepare.run_options import MapOptions, RunOptions
     from attractor_nb.sessions import SessionRecorder
     from attractor_nb.storage.map_directory import MapDirectory
     from attractor_nb.workers.shipping import Shipping
+
 
 LOGGER = own_logger(__name__)
 CANCELLED = "cancelled"
@@ -49,36 +47,22 @@ STOPPED = "stopped"
 
 @dataclass(slots=True)
 class MapWork:
-    """The work of one map.
+    """The work of one map."""
 
-    Attributes:
-        pipeline: What runs.
-        tasks: All rows.
-        options: The map's own options.
-        run_options: Those of each row.
-        view: What is shown of it.
-        directory: The map's directory; None when nothing is kept.
-        backend: Answers the prompts of all rows; None: each row has one of its own.
-        recorder: Keeps the session's status, or None.
-        shipping: The way to the workers of ``executor=``, for all rows; opened and closed here.
-        shipment: The way of whole rows on it; None when their stages travel.
-        recording: What the calls of all rows are recorded on or replayed from; None without a cassette.
-        results: How each row ended, so far.
-        observers: Called with each row that has ended; quick.
-    """
-
-    pipeline: Definition
-    tasks: Sequence[RowTask]
-    options: MapOptions
-    run_options: RunOptions
-    view: MapView
-    directory: MapDirectory | None
-    backend: CodergenBackend | None
-    recorder: SessionRecorder | None = None
-    shipping: Shipping | None = None
-    shipment: Shipment | None = None
+    pipeline: Definition  #: What runs.
+    tasks: Sequence[RowTask]  #: All rows.
+    options: MapOptions  #: The map's own options.
+    run_options: RunOptions  #: Those of each row.
+    view: MapView  #: What is shown of it.
+    directory: MapDirectory | None  #: The map's directory; None when nothing is kept.
+    backend: CodergenBackend | None  #: Answers the prompts of all rows; None: each row has one of its own.
+    recorder: SessionRecorder | None = None  #: Keeps the session's status, or None.
+    shipping: Shipping | None = None  #: The way to the workers of ``executor=``, for all rows; opened and closed here.
+    shipment: Shipment | None = None  #: The way of whole rows on it; None when their stages travel.
+    #: What the calls of all rows are recorded on or replayed from; None without a cassette.
     recording: Recording | None = None
-    results: dict[int, RowResult] = field(default_factory=dict[int, RowResult])
+    results: dict[int, RowResult] = field(default_factory=dict[int, RowResult])  #: How each row ended, so far.
+    #: Called with each row that has ended; quick.
     observers: list[Callable[[RowResult], object]] = field(default_factory=list["Callable[[RowResult], object]"])
     _bounds: MapBounds = field(init=False)
     _funds: Funds | None = field(init=False)
@@ -98,13 +82,7 @@ class MapWork:
         self._halt(STOPPED, is_interrupted=True)
 
     async def run(self) -> None:
-        """Run to the end, a bound, or a stop; then ``results`` has all rows, and ``view`` its end.
-
-        Raises:
-            RunLocked: Another process took the map over.
-            StorageError: The map's directory cannot be written; rows that are recorded are safe. Not for want of files
-                or memory at its end: then the map is interrupted.
-        """
+        """Run to the end, a bound, or a stop; then ``results`` has all rows, and ``view`` its end."""
         try:
             try:
                 await self._open_backend()
@@ -173,7 +151,7 @@ class MapWork:
         funds = None
         if self._funds is not None:
             funds = self._spent_before.pop(row, None) or self._funds.beneath(Account())
-        plugs = RowPlugs(self.backend, (self._follow(row), *records), self.shipping, tape, funds)
+        plugs = RowServices(self.backend, (self._follow(row), *records), self.shipping, tape, funds)
         running = asyncio.create_task(self._result_of(task, plugs))
         self._running[row] = running
         try:
@@ -198,7 +176,7 @@ class MapWork:
         if result.status == "fail" and self.options.on_failure == "stop":
             self._halt(f"row {row} failed, and on_failure is stop")
 
-    async def _result_of(self, task: RowTask, plugs: RowPlugs) -> RowResult:
+    async def _result_of(self, task: RowTask, plugs: RowServices) -> RowResult:
         if lost := lost_before(task, self.directory, self.run_options.on_interrupted):
             return lost
         funds = plugs.funds
@@ -268,7 +246,7 @@ class MapWork:
         """The end as it is recorded; for want of files or memory the map is interrupted (ruling 51)."""
         if self.directory is not None:
             try:
-                self.directory.finish(as_recorded(status), reason, self.view.marks)
+                self.directory.finish(recorded_status(status), reason, self.view.marks)
             except StorageError as fault:
                 if not is_shortage(fault):
                     raise
@@ -276,7 +254,7 @@ class MapWork:
         return status, reason
 
     async def _open_backend(self) -> None:
-        """Start what stands behind the stages, once for all rows; without it none is started."""
+        """Start the services behind the stages, once for all rows; without it none is started."""
         behind = self._behind
         if behind is None:
             return
@@ -294,7 +272,7 @@ class MapWork:
 
     @property
     def _behind(self) -> BackendLifetime | None:
-        """What is opened before the first row and closed after the last; a shipped backend is there."""
+        """The lifetime opened before the first row and closed after the last; workers open a shipped backend."""
         if self.shipping is not None:
             return self.shipping
         return self.backend if isinstance(self.backend, BackendLifetime) else None
@@ -311,7 +289,7 @@ class MapWork:
 
 
 def _funds_of(bounds: MapBounds) -> Funds | None:
-    """What all rows of a map may spend; None where nothing bounds it."""
+    """The spending limit of all rows of a map together; None without a bound."""
     usd, tokens = bounds.max_budget_usd_all, bounds.max_tokens_all
     if usd is None and tokens is None:
         return None
@@ -319,7 +297,201 @@ def _funds_of(bounds: MapBounds) -> Funds | None:
 
 
 def _recorded(tasks: Sequence[RowTask]) -> dict[int, Usage]:
-    """What rows have spent, as their directories say it."""
+    """The usage of rows, as their directories record it."""
     there = ((task.row, task.directory) for task in tasks if task.directory is not None)
     lines = ((row, summarize(directory)) for row, directory in there if directory.exists())
     return {row: line.usage for row, line in lines if line is not None and line.usage is not None}
+
+
+# The status of a map's rows as a public session of agents (status-schema).
+
+_ENDS = (PipelineCompleted, PipelineFailed, PipelineInterrupted)
+
+
+def session_of(rows: Iterable[int], source_file: str, *, place: bool | str | Path) -> SessionRecorder | None:
+    """The session of a map's rows, begun; None when nobody asked for one.
+
+    Args:
+        rows: The rows' numbers.
+        source_file: The pipeline's file.
+        place: The directory under which it lies; True: the working directory; False: none.
+    """
+    if place is False:
+        return None
+    from attractor_nb.sessions import SessionRecorder  # noqa: PLC0415 - a fifth of what a pipeline loads, for few
+
+    where = "." if place is True else place
+    return SessionRecorder(where, source_file=source_file, items=[_name(row) for row in rows])
+
+
+class RowRecord:
+    """Feeds the agent of one row."""
+
+    def __init__(self, recorder: SessionRecorder, row: int) -> None:
+        self._take = recorder.observer_of(_name(row))
+        self._has_ended = False
+
+    def __call__(self, event: Event) -> None:
+        """Take an event of the row's run."""
+        self._has_ended = self._has_ended or isinstance(event, _ENDS)
+        self._take(event)
+
+    def end(self, result: RowResult) -> None:
+        """The row has ended, perhaps without an event: it had before, or could not be run at all."""
+        if self._has_ended:
+            return
+        event = _end_of(result)
+        event.time = time.time()
+        self(event)
+
+
+def _end_of(result: RowResult) -> Event:
+    if result.is_success:
+        return PipelineCompleted(duration=result.duration)
+    return PipelineFailed(error=result.reason, duration=result.duration)
+
+
+def _name(row: int) -> str:
+    return f"row {row}"
+
+
+# The inputs of a map: its own options, those of ``run``, and its rows, checked before anything runs.
+#
+# pandas and numpy are never imported here: a caller that passes their values has them.
+
+SHIP: Final = ("rows", "stages")
+ON_FAILURE: Final = ("continue", "stop")
+NOT_OF_A_ROW: Final = {
+    "logs_root": "map_dir=… is the map's own directory, runs_dir=… the place where one is made",
+    "breakpoints": "a row can be debugged as a run of its own: pipeline.run(params=row, breakpoints=[…])",
+    "pins": "a row can be run by itself: pipeline.run(params=row, pins={…})",
+    "stop_after": "a map runs its rows to their end; max_steps=… bounds each",
+}
+
+MAX_ROWS: Final = 1_000_000
+_EXAMPLE: Final = 'pipeline.map([{"ticket": "41"}, {"ticket": "42"}])'
+
+Check = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
+
+def map_bounds(options: MapOptions) -> MapBounds:
+    """The bounds of all rows together."""
+    return map_bounds_of({name: getattr(options, name) for name in MAP_BOUNDS})
+
+
+OWN: Final = frozenset(entry.name for entry in fields(MapOptions))
+"""Names of the options that rows do not have from their map."""
+_OF_A_RUN: Final = frozenset(entry.name for entry in fields(RunOptions))
+
+
+def own_options(**given: Any) -> MapOptions:
+    """The map's own options, of those of a map and its rows."""
+    for name in given:
+        if name in NOT_OF_A_ROW:
+            raise OptionError(f"{name} is an option of a single run, not of a map", hint=NOT_OF_A_ROW[name])
+    check_names(given, OWN | _OF_A_RUN - NOT_OF_A_ROW.keys())
+    for name in given.keys() - OWN:
+        given.pop(name)
+    drop_unset(given)
+    return _checked_options(MapOptions(**given))
+
+
+def _checked_options(options: MapOptions) -> MapOptions:
+    map_bounds(options)
+    if type(options.max_parallel) is not int or options.max_parallel < 1:
+        raise OptionError(f"max_parallel must be a whole number of at least 1, not {options.max_parallel!r}")
+    if options.on_failure not in ON_FAILURE:
+        raise OptionError(f"on_failure must be continue or stop, not {options.on_failure!r}")
+    if options.ship not in (None, *SHIP):
+        raise OptionError(f"ship must be rows or stages, not {options.ship!r}")
+    for name in as_list("outputs", options.outputs):
+        if not isinstance(name, str):
+            raise OptionError(f"outputs must be keys of the context, not {name!r}", hint='outputs=["answer"]')
+    if not isinstance(options.session, bool | str | PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise OptionError(f"session must be True or a directory, not {type(options.session).__name__}")
+    return replace(
+        options,
+        map_dir=options.map_dir if options.map_dir is None else as_path(options.map_dir, "map_dir"),
+        session=options.session if isinstance(options.session, bool) else as_path(options.session, "session"),
+    )
+
+
+def read_rows(params: object, common: Mapping[str, Any], check: Check) -> list[dict[str, Any]]:
+    """The inputs of each row as JSON values.
+
+    Args:
+        params: An iterable of dicts, or a pandas DataFrame: its columns are the keys, and what is missing
+            in it is None.
+        common: Values that every row has unless it has its own.
+        check: Gives the values that a run begins with, or raises.
+    """
+    rows: list[dict[str, Any]] = []
+    for row, entry in enumerate(_entries(params)):
+        if row >= MAX_ROWS:
+            raise OptionError(f"params has more than {MAX_ROWS:,} rows", hint="map over them in parts")
+        rows.append(_checked(row, entry, common, check))
+    if not rows:
+        raise OptionError("params has no rows, so there is nothing to run", hint=_EXAMPLE)
+    return rows
+
+
+def _entries(params: object) -> Iterable[object]:
+    if _is_frame(params):
+        return _frame_rows(cast("Any", params))
+    if isinstance(params, str | bytes | Mapping) or not isinstance(params, Iterable):
+        given = type(cast("object", params)).__name__
+        raise OptionError(f"params must be a list of dicts or a DataFrame, not {given}", hint=_EXAMPLE)
+    return cast("Iterable[object]", params)
+
+
+def _checked(row: int, entry: object, common: Mapping[str, Any], check: Check) -> dict[str, Any]:
+    if not isinstance(entry, Mapping):
+        raise OptionError(f"params[{row}] must be a dict, not {type(entry).__name__}", hint=_EXAMPLE)
+    plain = {key: _plain(value) for key, value in cast("Mapping[Any, Any]", entry).items()}
+    try:
+        return Context(check({**common, **plain})).snapshot()
+    except ContextValueError as error:
+        raise ContextValueError(f"params[{row}]: {error.message}", hint=error.hint) from None
+    except OptionError as error:
+        raise OptionError(f"params[{row}]: {error.message}", hint=error.hint) from None
+
+
+def _is_frame(params: object) -> bool:
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(params, pandas.DataFrame)
+
+
+def _frame_rows(frame: Any) -> Iterable[dict[str, Any]]:
+    columns = list(frame.columns)
+    for column in columns:
+        if not isinstance(column, str):
+            raise OptionError(
+                f"the column {column!r} of params is not text, and context keys are",
+                hint="frame.columns = frame.columns.astype(str)",
+            )
+        if columns.count(column) > 1:
+            raise OptionError(f"params has the column {column!r} twice", hint="name the columns apart")
+    is_missing = sys.modules["pandas"].isna
+    for values in frame.itertuples(index=False, name=None):
+        yield {
+            column: None if _is_single(value) and is_missing(value) else value
+            for column, value in zip(columns, values, strict=True)
+        }
+
+
+def _is_single(value: object) -> bool:
+    """Whether a cell of a DataFrame holds one value, of which can be said that it is missing."""
+    return not isinstance(value, list | dict | tuple | set) and not hasattr(value, "__array_interface__")
+
+
+def _plain(value: Any, depth: int = 0) -> Any:
+    """The value, numpy's numbers in it as Python's; what cannot be kept is left for the context to refuse."""
+    if depth > MAX_DEPTH:
+        return value
+    if isinstance(value, dict):
+        items = cast("dict[Any, Any]", value).items()
+        return {key: _plain(inner, depth + 1) for key, inner in items}
+    if isinstance(value, list):
+        return [_plain(inner, depth + 1) for inner in cast("list[Any]", value)]
+    numpy = sys.modules.get("numpy")
+    return value.item() if numpy is not None and isinstance(value, numpy.generic) else value

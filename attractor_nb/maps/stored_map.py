@@ -1,51 +1,48 @@
-"""A map as its directory has it, for whoever looks at one that has ended or that another process runs."""
+"""A map as its directory has it: one that has ended, or that another process runs."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.errors import CheckpointCorrupt
+from attractor_nb.errors import CheckpointCorrupt, OptionError
+from attractor_nb.lint.survey import LintOptions, Survey
+from attractor_nb.lint.unfilled_variables import first_unfilled, key_that_nothing_sets, open_variables
 from attractor_nb.maps.map_view import ActiveRow, MapView
 from attractor_nb.model.outcome import Usage
-from attractor_nb.model.row_result import RowResult
+from attractor_nb.model.row_result import RowResult, RowStatus
 from attractor_nb.model.states import ENDED, LIVE, as_result
+from attractor_nb.model.texts import suggestion
 from attractor_nb.redaction import redacted
+from attractor_nb.runtime.prepare.declared_inputs import checked_inputs, registered_inputs
 from attractor_nb.storage.log.lock import is_owned
 from attractor_nb.storage.map_directory import read_inputs, read_map
-from attractor_nb.storage.run_lists.listing import HALF_WRITTEN, UNREADABLE
-from attractor_nb.storage.run_lists.run_index import list_runs
+from attractor_nb.storage.run_index import list_runs
+from attractor_nb.storage.run_listing import HALF_WRITTEN, UNREADABLE, RunSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from attractor_nb.model.row_result import RowStatus
-    from attractor_nb.storage.run_lists.listing import RunSummary
+    from attractor_nb.runtime.definition import Definition
+
 
 LOST_OWNER = "abandoned: its process ended"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredMap:
-    """A map as its directory has it.
+    """A map as its directory has it."""
 
-    Attributes:
-        directory: The map's directory.
-        map_id: The map.
-        rows: Its rows that no process works at, in order.
-        view: The same with those under way, and in numbers.
-        damages: What is damaged, by the name of a file or a row's directory.
-        places: Where each row stands that was begun: its run directory, or a restart in it.
-    """
-
-    directory: Path
-    map_id: str
-    rows: tuple[RowResult, ...]
-    view: MapView
-    damages: Mapping[str, str]
+    directory: Path  #: The map's directory.
+    map_id: str  #: The map.
+    rows: tuple[RowResult, ...]  #: Its rows that no process works at, in order.
+    view: MapView  #: The same with those under way, and in numbers.
+    damages: Mapping[str, str]  #: What is damaged, by the name of a file or a row's directory.
+    #: Where each row stands that was begun: its run directory, or a restart in it.
     places: Mapping[int, Path] = field(default_factory=dict[int, "Path"])
 
     @property
@@ -77,13 +74,7 @@ class StoredMap:
 
 
 def read_stored_map(path: Path) -> StoredMap:
-    """Read a map from its directory; nobody needs to own it.
-
-    Raises:
-        RunNotFound: There is no map.
-        CheckpointCorrupt: Its manifest is damaged.
-        StorageError: It cannot be read.
-    """
+    """Read a map from its directory; nobody needs to own it."""
     facts, has_owner = read_map(path), is_owned(path)
     found = {summary.logs_root.name: summary for summary in list_runs(path)}
     begun = _seconds(facts.get("start_time")) or time.time()
@@ -148,3 +139,61 @@ def _seconds(moment: object) -> float:
         return datetime.fromisoformat(str(moment)).timestamp()
     except ValueError:
         return 0.0
+
+
+# Checks of the rows and outputs of a map, before the first row is run.
+
+_MOST_SHOWN = 20
+
+
+class RowCheck:
+    """Gives the values that the run of a row begins with.
+
+    Where the graph declares no inputs, a row takes any values. A prompt whose ``$ticket`` none of them fills would
+    still be sent as it is written, for each row.
+    """
+
+    def __init__(self, pipeline: Definition) -> None:
+        self._pipeline = pipeline
+        self._open = () if pipeline.inputs else open_variables(_survey(pipeline))
+        self._filled: set[frozenset[str]] = set()
+
+    def __call__(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The values."""
+        values = checked_inputs(self._pipeline, given)
+        names = frozenset(values)
+        if self._open and names not in self._filled:  # nearly always, all rows have the same names
+            self._check(names)
+            self._filled.add(names)
+        return values
+
+    def _check(self, names: frozenset[str]) -> None:
+        found = first_unfilled(self._open, sorted(names))
+        if found is None:
+            return
+        variable, near = found
+        shown = f"${variable.name}" if "." not in variable.name else f"${{{variable.name}}}"
+        listed = ", ".join(sorted(names)[:_MOST_SHOWN]) or "none"
+        raise OptionError(
+            f'no value for {shown} in {variable.attribute} of "{variable.node_id}"{suggestion(near)}',
+            hint=f"the values of this row: {listed}. ${shown} stands for a dollar sign and the name, "
+            f"${{{variable.name}:default …}} for a text in its place",
+        )
+
+
+def check_outputs(pipeline: Definition, outputs: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Check that something can set each output."""
+    given = sorted({key for row in rows for key in row})
+    found = key_that_nothing_sets(_survey(pipeline), outputs, given)
+    if found is None:
+        return
+    key, near = found
+    listed = ", ".join([*given, "last_response"][:_MOST_SHOWN])
+    raise OptionError(
+        f'no stage and no row sets the output "{key}"{suggestion(near)}',
+        hint=f"an output is a key of the context: {listed}, or what a stage sets, such as NODE.response or tool.output",
+    )
+
+
+def _survey(pipeline: Definition) -> Survey:
+    return Survey(pipeline.graph, LintOptions(schema_inputs=partial(registered_inputs, pipeline.schemas)))

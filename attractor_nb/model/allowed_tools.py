@@ -1,4 +1,4 @@
-"""What `allowed_tools` says: built-in tools, own functions, tools of MCP servers (spec 9.7). Pure."""
+"""The `allowed_tools` attribute: built-in tools, own functions, tools of MCP servers (spec 9.7). Pure."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from attractor_nb.model.vocabulary.attribute_table import AGENT_TOOLS
-from attractor_nb.model.vocabulary.comma_lists import comma_list
-from attractor_nb.model.vocabulary.duration import parse_duration
+from attractor_nb.model.vocabulary.value_forms import comma_list, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,21 +40,13 @@ _SERVER_ATTRIBUTE: Final = re.compile(r"mcp\.([A-Za-z_][A-Za-z0-9_]*)\.(\w+)\Z")
 
 
 class AllowedTools(msgspec.Struct, frozen=True):
-    """The words of an `allowed_tools`, by what they name.
+    """The words of an `allowed_tools`, by what they name."""
 
-    Attributes:
-        built_in: Of `read`, `write`, `list` and `run`.
-        own: Names that can only be those of the caller's own functions.
-        served: Of each MCP server the tools, in their order; `*` for all of it.
-        wrong: Words that name nothing at all, such as `mcp:files`.
-        agents: Names of tools of an agent of the command line, such as `Read` and `Bash(git:*)`.
-    """
-
-    built_in: tuple[str, ...] = ()
-    own: tuple[str, ...] = ()
-    served: tuple[tuple[str, str], ...] = ()
-    wrong: tuple[str, ...] = ()
-    agents: tuple[str, ...] = ()
+    built_in: tuple[str, ...] = ()  #: Of `read`, `write`, `list` and `run`.
+    own: tuple[str, ...] = ()  #: Names that can only be those of the caller's own functions.
+    served: tuple[tuple[str, str], ...] = ()  #: Of each MCP server the tools, in their order; `*` for all of it.
+    wrong: tuple[str, ...] = ()  #: Words that name nothing at all, such as `mcp:files`.
+    agents: tuple[str, ...] = ()  #: Names of tools of an agent of the command line, such as `Read` and `Bash(git:*)`.
 
 
 _NOTHING: Final = AllowedTools()
@@ -104,39 +95,23 @@ def _served(word: str) -> tuple[str, str] | None:
 
 
 class ServerDeclaration(msgspec.Struct, frozen=True):
-    """An MCP server as a graph declares it: with a command or with an address.
+    """An MCP server as a graph declares it: with a command or with an address."""
 
-    Attributes:
-        name: Its name, the middle of `mcp.NAME.command`.
-        command: The command that starts it, for the shell; empty for a server that has an address.
-        variables: Names of environment variables that its command gets beside those of every command.
-        timeout_seconds: How long one of its tools may take.
-        url: The address at which it answers over HTTP.
-        headers: The headers that it gets, as they are written.
-    """
-
-    name: str
-    command: str
-    variables: tuple[str, ...]
-    timeout_seconds: float
-    url: str = ""
-    headers: str = ""
+    name: str  #: Its name, the middle of `mcp.NAME.command`.
+    command: str  #: The command that starts it, for the shell; empty for a server that has an address.
+    variables: tuple[str, ...]  #: Names of environment variables that its command gets beside those of every command.
+    timeout_seconds: float  #: How long one of its tools may take.
+    url: str = ""  #: The address at which it answers over HTTP.
+    headers: str = ""  #: The headers that it gets, as they are written.
 
 
 class ServerHeader(msgspec.Struct, frozen=True):
-    """A header of HTTP whose value comes from an environment variable.
+    """A header of HTTP whose value comes from an environment variable."""
 
-    Attributes:
-        name: Its name.
-        before: What stands before the variable's value.
-        variable: The name of the variable.
-        after: What stands behind it.
-    """
-
-    name: str
-    before: str
-    variable: str
-    after: str = ""
+    name: str  #: Its name.
+    before: str  #: What stands before the variable's value.
+    variable: str  #: The name of the variable.
+    after: str = ""  #: What stands behind it.
 
 
 def read_headers(text: str) -> tuple[ServerHeader, ...]:
@@ -144,9 +119,6 @@ def read_headers(text: str) -> tuple[ServerHeader, ...]:
 
     >>> read_headers("Authorization: Bearer $FILES_TOKEN")
     (ServerHeader(name='Authorization', before='Bearer ', variable='FILES_TOKEN', after=''),)
-
-    Raises:
-        ValueError: One is none: it names no variable, or is one that the client writes itself.
     """
     made: dict[str, ServerHeader] = {}
     for entry in comma_list(text):

@@ -27,9 +27,6 @@ def read_bounded_json(
         text: The text; bytes are in an encoding of Unicode.
         object_pairs_hook: What makes objects, as in ``json.loads``.
 
-    Raises:
-        ValueError: It is no JSON, or nested deeper than ``MAX_DEPTH`` levels.
-
     >>> read_bounded_json('{"a": [1]}')
     {'a': [1]}
     >>> read_bounded_json("[" * 101 + "]" * 101)

@@ -1,4 +1,4 @@
-"""How a branch of a fan-out ended (spec 4.8; ruling 22), and how its place in a run is written.
+"""Results and paths of the branches of a fan-out (spec 4.8; ruling 22).
 
 A branch has an id of its own among its fan-out's (its first node, as a rule) and a path in the run:
 ``fan/a``, and ``fan/a/inner/x`` for a fan-out within it. The parts of a path are percent-quoted.
@@ -20,36 +20,21 @@ if TYPE_CHECKING:
 
 
 class BranchResult(msgspec.Struct, frozen=True):
-    """How a branch ended.
+    """The result of a branch."""
 
-    Attributes:
-        id: The branch, among those of its fan-out.
-        status: The outcome of its last stage; FAIL when a failure had no way on; SKIPPED when it was
-            cancelled.
-        notes: What its last stage said.
-        context_updates: What its stages changed, with the last value of each key.
-        score: A number by which branches are ranked, from the key ``score``; 0 without one.
-        failure_reason: Why it failed or was cancelled, or empty.
-        usage: What its stages consumed, or None.
-        exit_id: The exit node that it came to, or empty.
-        veto: Why the fan-out fails whatever its policies say, or empty.
-        return_target: Where the fan-out is to go on, then, or empty (ruling 36).
-        is_unmeasured: Its last stage could not be executed for a reason outside the pipeline (ruling 51).
-        is_idle: Each of its stages was skipped, and it has no other (ruling 17a).
-    """
-
-    id: str
+    id: str  #: The branch, among those of its fan-out.
+    #: The outcome of its last stage; FAIL when a failure had no way on; SKIPPED when it was cancelled.
     status: StageStatus
-    notes: str = ""
-    context_updates: Mapping[str, Any] = {}
-    score: float = 0.0
-    failure_reason: str = ""
-    usage: Usage | None = None
-    exit_id: str = ""
-    veto: str = ""
-    return_target: str = ""
-    is_unmeasured: bool = False
-    is_idle: bool = False
+    notes: str = ""  #: What its last stage said.
+    context_updates: Mapping[str, Any] = {}  #: What its stages changed, with the last value of each key.
+    score: float = 0.0  #: A number by which branches are ranked, from the key ``score``; 0 without one.
+    failure_reason: str = ""  #: Why it failed or was cancelled, or empty.
+    usage: Usage | None = None  #: What its stages consumed, or None.
+    exit_id: str = ""  #: The exit node that it came to, or empty.
+    veto: str = ""  #: Why the fan-out fails whatever its policies say, or empty.
+    return_target: str = ""  #: Where the fan-out is to go on, then, or empty (ruling 36).
+    is_unmeasured: bool = False  #: Its last stage could not be executed for a reason outside the pipeline (ruling 51).
+    is_idle: bool = False  #: Each of its stages was skipped, and it has no other (ruling 17a).
 
     @property
     def is_success(self) -> bool:
@@ -80,17 +65,11 @@ class BranchResult(msgspec.Struct, frozen=True):
 
 
 class ItemResult(BranchResult, frozen=True, kw_only=True):
-    """How the run of an item ended, of a stage that is run for each item of a list.
+    """The result of one item of a stage that runs once for each item of a list."""
 
-    Attributes:
-        index: The item's place in the list, from 0.
-        run_id: The run's id; empty when it never began.
-        output: What it came to: the response text, or the outputs of a sub-pipeline; None when it failed.
-    """
-
-    index: int
-    run_id: str = ""
-    output: Any = None
+    index: int  #: The item's place in the list, from 0.
+    run_id: str = ""  #: The run's id; empty when it never began.
+    output: Any = None  #: What it came to: the response text, or the outputs of a sub-pipeline; None when it failed.
 
     def to_plain(self) -> dict[str, Any]:
         """The entry in ``<node>.results``: all keys, always."""

@@ -1,4 +1,4 @@
-"""What neither a restart nor a rewind undoes of where a run stands, as the record of one has it (rulings 18, 21)."""
+"""The totals of a run that survive restarts and rewinds, as records keep them (rulings 18, 21)."""
 
 from __future__ import annotations
 
@@ -10,30 +10,19 @@ from attractor_nb.model.record import Count, Record, always
 from attractor_nb.model.result_marks import ResultMarks
 
 
-class CarriedState(Record, frozen=True):
-    """What bounds a whole run goes on, and no number of a visit is used twice.
+class SurvivingTotals(Record, frozen=True):
+    """The totals that keep bounds effective for the whole run and visit numbers unique."""
 
-    Attributes:
-        restarts: How many ``loop_restart`` edges were taken.
-        elapsed_seconds: Running time.
-        usage: What all attempts consumed.
-        usage_by_node: The same by node.
-        visits: The highest visit number of each node that was used up.
-        branch_visits: The same in each branch, by its path; records of before know no branches.
-        branch_steps: Stages that branches committed.
-        unsatisfied: Of a restart the nodes that had not succeeded before it: a goal gate among them must be
-            executed again (ruling 45).
-        marks: Of a restart: what must be said of the results before it (ruling 48).
-        instructions: Of a restart: those that no committed prompt had carried before it.
-    """
-
-    restarts: Count = always(0)
-    elapsed_seconds: float = always(0.0)
-    usage: Usage = msgspec.field(default_factory=Usage)
-    usage_by_node: dict[str, Usage] = always({})
-    visits: dict[str, Count] = always({})
+    restarts: Count = always(0)  #: How many ``loop_restart`` edges were taken.
+    elapsed_seconds: float = always(0.0)  #: Running time.
+    usage: Usage = msgspec.field(default_factory=Usage)  #: What all attempts consumed.
+    usage_by_node: dict[str, Usage] = always({})  #: The same by node.
+    visits: dict[str, Count] = always({})  #: The highest visit number of each node that was used up.
+    #: The same in each branch, by its path; records of before know no branches.
     branch_visits: dict[str, dict[str, Count]] = always({})
-    branch_steps: Count = always(0)
+    branch_steps: Count = always(0)  #: Stages that branches committed.
+    #: Of a restart the nodes that had not succeeded before it: a goal gate among them must be executed again (ruling
+    #: 45).
     unsatisfied: tuple[str, ...] = ()
-    marks: ResultMarks = ResultMarks()
-    instructions: tuple[Instruction, ...] = ()
+    marks: ResultMarks = ResultMarks()  #: Of a restart: what must be said of the results before it (ruling 48).
+    instructions: tuple[Instruction, ...] = ()  #: Of a restart: those that no committed prompt had carried before it.

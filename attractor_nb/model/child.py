@@ -23,39 +23,23 @@ CHILD_SEPARATOR: Final = ">"
 
 
 class ChildSnapshot(msgspec.Struct, frozen=True):
-    """A look at a child run.
+    """A look at a child run."""
 
-    Attributes:
-        run_id: Its id.
-        logs_root: Its run directory, as text.
-        status: ``running``, ``waiting`` for a person, ``completed``, ``failed``, or ``interrupted``.
-        reason: Why it failed or stopped, or empty.
-        active_stage: The node under way, or empty between two.
-        completed: Nodes of the committed stages, in order.
-        outcomes: Latest status of each committed node.
-        retries: Failed attempts by node.
-        artifacts: Ids of the artifacts that it has stored.
-        usage: What its model calls consumed.
-        counted: What of that is counted already, as an earlier attempt's of its stage that it was taken up from.
-        marks: What must be said of its result.
-        steered_ago: Seconds since it was given its latest instruction; None when it never was.
-        is_unmeasured: A stage of it could not be executed for a reason outside the pipeline (ruling 51).
-    """
-
-    run_id: str
-    logs_root: str
-    status: str = "running"
-    reason: str = ""
-    active_stage: str = ""
-    completed: tuple[str, ...] = ()
-    outcomes: Mapping[str, str] = {}
-    retries: Mapping[str, int] = {}
-    artifacts: tuple[str, ...] = ()
-    usage: Usage = msgspec.field(default_factory=Usage)
+    run_id: str  #: Its id.
+    logs_root: str  #: Its run directory, as text.
+    status: str = "running"  #: ``running``, ``waiting`` for a person, ``completed``, ``failed``, or ``interrupted``.
+    reason: str = ""  #: Why it failed or stopped, or empty.
+    active_stage: str = ""  #: The node under way, or empty between two.
+    completed: tuple[str, ...] = ()  #: Nodes of the committed stages, in order.
+    outcomes: Mapping[str, str] = {}  #: Latest status of each committed node.
+    retries: Mapping[str, int] = {}  #: Failed attempts by node.
+    artifacts: tuple[str, ...] = ()  #: Ids of the artifacts that it has stored.
+    usage: Usage = msgspec.field(default_factory=Usage)  #: What its model calls consumed.
+    #: What of that is counted already, as an earlier attempt's of its stage that it was taken up from.
     counted: Usage = msgspec.field(default_factory=Usage)
-    marks: ResultMarks = ResultMarks()
-    steered_ago: float | None = None
-    is_unmeasured: bool = False
+    marks: ResultMarks = ResultMarks()  #: What must be said of its result.
+    steered_ago: float | None = None  #: Seconds since it was given its latest instruction; None when it never was.
+    is_unmeasured: bool = False  #: A stage of it could not be executed for a reason outside the pipeline (ruling 51).
 
     @property
     def outcome(self) -> str:
@@ -65,7 +49,7 @@ class ChildSnapshot(msgspec.Struct, frozen=True):
 
     @property
     def own_usage(self) -> Usage | None:
-        """What it has consumed for this attempt of its stage; None for nothing."""
+        """The usage of the child run in this attempt of its stage, or None."""
         return spent(self.usage.beyond(self.counted))
 
     @property
@@ -103,37 +87,22 @@ def spent(usage: Usage) -> Usage | None:
 
 
 class ListItem(msgspec.Struct, frozen=True):
-    """An item of the list of a stage with `for_each`.
+    """An item of the list of a stage with `for_each`."""
 
-    Attributes:
-        index: Its place in the list, from 0.
-        count: How many items there are.
-        value: What it is.
-    """
-
-    index: int
-    count: int
-    value: Any
+    index: int  #: Its place in the list, from 0.
+    count: int  #: How many items there are.
+    value: Any  #: What it is.
 
 
 class ChildProblem(msgspec.Struct, frozen=True):
-    """Why a child pipeline cannot run.
+    """The reason why a child pipeline cannot run."""
 
-    Attributes:
-        node_id: The node that names it.
-        attribute: The attribute that names it, or empty when none does.
-        is_of_graph: The attribute stands on the graph and not on the node.
-        message: What is wrong.
-        remedy: How to fix it.
-        lacks_handler: It can be read, and a node of it has no handler here.
-    """
-
-    node_id: str
-    attribute: str
-    message: str
-    remedy: str
-    is_of_graph: bool = False
-    lacks_handler: bool = False
+    node_id: str  #: The node that names it.
+    attribute: str  #: The attribute that names it, or empty when none does.
+    message: str  #: What is wrong.
+    remedy: str  #: How to fix it.
+    is_of_graph: bool = False  #: The attribute stands on the graph and not on the node.
+    lacks_handler: bool = False  #: It can be read, and a node of it has no handler here.
 
 
 class Child(Protocol):
@@ -145,11 +114,7 @@ class Child(Protocol):
         ...
 
     def snapshot(self) -> ChildSnapshot:
-        """How it stands now.
-
-        Raises:
-            StorageError: Its run directory could not be written.
-        """
+        """The current state of the child run."""
         ...
 
     async def changed(self, timeout_seconds: float | None) -> float:
@@ -191,7 +156,7 @@ class Child(Protocol):
 
 
 class Children(Protocol):
-    """Where stages get their child runs (spec 4.11, 9.4)."""
+    """The source of a stage's child runs (spec 4.11, 9.4)."""
 
     async def start(self, node: Node, inputs: Mapping[str, Any], item: ListItem | None = None) -> Child:
         """Start the child run of a node, or take up the one of an attempt that was cut off.
@@ -203,18 +168,11 @@ class Children(Protocol):
             node: The node, which names the child's pipeline.
             inputs: What its context begins with.
             item: The item whose run it is, when the stage has one for each.
-
-        Raises:
-            RunError, OptionError, ContextValueError, ValidationError: It cannot run, and why.
         """
         ...
 
     async def ended(self, node: Node, item: ListItem) -> Child | None:
-        """The run of an item that had ended before this attempt, to be read; None when there is none.
-
-        Raises:
-            RunError: It cannot be read, and why.
-        """
+        """The run of an item that had ended before this attempt, to be read; None when there is none."""
         ...
 
     async def join(self, node: Node, logs_root: str) -> Child:
@@ -224,9 +182,5 @@ class Children(Protocol):
 
         Args:
             logs_root: Its run directory; empty for the latest that this node has had.
-
-        Raises:
-            RunNotFound: There is none.
-            RunError: It cannot be taken up, and why.
         """
         ...

@@ -1,4 +1,4 @@
-"""What lint has to say (spec 7.1)."""
+"""Findings of lint, with their severity and their fixes (spec 7.1)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from attractor_nb.source import Span, render_excerpt
 
 
 class Severity(StrEnum):
-    """How bad a finding is."""
+    """The severity of a finding."""
 
     ERROR = "error"
     """The pipeline will not run."""
@@ -30,15 +30,10 @@ class TextEdit:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A change of the source that mends a finding.
+    """A change of the source that mends a finding."""
 
-    Attributes:
-        title: What it does, as an instruction: "declare node `fixes`".
-        edits: Text edits that do it, not overlapping. Empty when only a person can do it.
-    """
-
-    title: str
-    edits: tuple[TextEdit, ...] = ()
+    title: str  #: What it does, as an instruction: "declare node `fixes`".
+    edits: tuple[TextEdit, ...] = ()  #: Text edits that do it, not overlapping. Empty when only a person can do it.
 
     def __post_init__(self) -> None:
         """Keep secrets out of the title; the edits are for the source, which has them."""

@@ -9,30 +9,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import msgspec
 
-from attractor_nb.model.vocabulary.attribute_kinds import AttrValue, Scope
-from attractor_nb.model.vocabulary.attributed import NO_ATTRS, NO_SPANS, Attributed, AttrSpan
-from attractor_nb.model.vocabulary.comma_lists import comma_list
-from attractor_nb.model.vocabulary.duration import Duration
-from attractor_nb.model.vocabulary.repetition import FOR_EACH, FOR_EACH_TYPE, is_repeated
+from attractor_nb.model.vocabulary.attribute_table import AttrValue, Scope
+from attractor_nb.model.vocabulary.attributes import NO_ATTRS, NO_SPANS, Attributed, AttrSpan
 from attractor_nb.model.vocabulary.shapes import FUNCTION_TYPE, SHAPE_ALIASES, type_of_shape
-from attractor_nb.source import Span
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from attractor_nb.source import SourceText
+from attractor_nb.model.vocabulary.value_forms import FOR_EACH, FOR_EACH_TYPE, Duration, comma_list, is_repeated
+from attractor_nb.source import SourceText, Span
 
 
 class _Placed(Attributed, msgspec.Struct, frozen=True, eq=False, gc=False):
-    """What stands somewhere in a source. Where it stands counts neither in comparisons nor in its ``repr``."""
+    """An element of a source. Its position counts neither in comparisons nor in its ``repr``."""
 
     def _meaning(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__struct_fields__ if name not in {"span", "attr_spans"}}
@@ -107,12 +100,12 @@ class Node(_Placed, frozen=True):
 
     @property
     def retry_target(self) -> str:
-        """Where to go after failure, or empty."""
+        """The target after a failure, or empty."""
         return self.get("retry_target", str, "")
 
     @property
     def fallback_retry_target(self) -> str:
-        """Where to go when ``retry_target`` is missing, or empty."""
+        """The target when ``retry_target`` is missing, or empty."""
         return self.get("fallback_retry_target", str, "")
 
     @property
@@ -232,25 +225,16 @@ class Edge(_Placed, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Subgraph:
-    """A group of nodes, kept for drawing, classes and threads after flattening (spec 2.10).
+    """A group of nodes, kept for drawing, classes and threads after flattening (spec 2.10)."""
 
-    Attributes:
-        id: Its DOT name, or empty.
-        label: Its title, or empty.
-        derived_class: The class its label derives, or empty.
-        members: Ids of the nodes declared in it, nested groups included, in source order.
-        parent: Position of the enclosing group in ``Graph.subgraphs``, or None.
-        attrs: Its own attributes, without the node and edge defaults.
-        span: Its header in the source.
-    """
-
-    id: str
-    label: str
-    derived_class: str
-    members: tuple[str, ...]
-    parent: int | None = None
+    id: str  #: Its DOT name, or empty.
+    label: str  #: Its title, or empty.
+    derived_class: str  #: The class its label derives, or empty.
+    members: tuple[str, ...]  #: Ids of the nodes declared in it, nested groups included, in source order.
+    parent: int | None = None  #: Position of the enclosing group in ``Graph.subgraphs``, or None.
+    #: Its own attributes, without the node and edge defaults.
     attrs: Mapping[str, AttrValue] = field(default_factory=lambda: NO_ATTRS)
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = field(default=None, compare=False, repr=False)  #: Its header in the source.
 
 
 @dataclass(frozen=True)
@@ -282,7 +266,7 @@ class Graph(Attributed):
 
     @property
     def goal(self) -> str:
-        """What the pipeline is for, or empty."""
+        """The goal of the pipeline, or empty."""
         return self.get("goal", str, "")
 
     @property
@@ -323,7 +307,7 @@ class Graph(Attributed):
 
     @cached_property
     def handler_types(self) -> Mapping[str, str]:
-        """What executes each node: as ``item_types``, and ``for_each`` for one that is run for each item of a list."""
+        """The handler type of each node: as ``item_types``, but ``for_each`` for one that runs for each list item."""
         types, nodes = self.item_types, self.nodes
         repeated = [name for name, node in nodes.items() if FOR_EACH in node.attrs]
         own = {name: FOR_EACH_TYPE for name in repeated if is_repeated(nodes[name].attrs, types[name])}
@@ -414,3 +398,89 @@ def plain_attrs(attrs: Mapping[str, AttrValue]) -> dict[str, Any]:
     if not attrs:
         return {}
     return {name: str(value) if isinstance(value, Duration) else value for name, value in attrs.items()}
+
+
+# Texts that stand in files: `prompt="@prompts/plan.md"`; `@@` begins a text with `@`.
+
+TEXT_FILE: Final = "text_file"
+"""The lint rule that says what is wrong with them."""
+MARK: Final = "@"
+FILE_ATTRIBUTES: Final = ("prompt", "llm.system_prompt", "human.prompt", "manager.instructions")
+"""Node attributes whose text may stand in a file: those that are nothing but a text to be read. A label is a
+name that is drawn, too."""
+GRAPH_FILE_ATTRIBUTES: Final = ("model_stylesheet",)
+"""The same of the graph."""
+
+
+class TextFileProblem(msgspec.Struct, frozen=True):
+    """The reason why a text file that an attribute names cannot be used."""
+
+    node_id: str  #: The node; empty where the graph names the file.
+    attribute: str  #: The attribute that names the file.
+    message: str  #: What is wrong.
+    remedy: str  #: How to fix it.
+    near: str = ""  #: The reference that was meant, most likely; empty when nobody can tell.
+
+    @property
+    def place(self) -> str:
+        """The attribute that names the file, in words: ``prompt of "plan"``."""
+        return place_of(self.node_id, self.attribute)
+
+
+def place_of(node_id: str, attribute: str) -> str:
+    """An attribute of a node, or of the graph, in words.
+
+    >>> place_of("plan", "prompt"), place_of("", "model_stylesheet")
+    ('prompt of "plan"', 'model_stylesheet')
+    """
+    return f'{attribute} of "{node_id}"' if node_id else attribute
+
+
+def marked_texts(graph: Graph) -> Iterator[tuple[str, str, str]]:
+    """The texts that begin with the mark: ids of their nodes, attributes and themselves; the graph has no id."""
+    for node_id, attrs, names in _with_texts(graph):
+        for name in names:
+            text = attrs.get(name)
+            if isinstance(text, str) and text.startswith(MARK):
+                yield node_id, name, text
+
+
+def _with_texts(graph: Graph) -> Iterator[tuple[str, Mapping[str, AttrValue], Sequence[str]]]:
+    yield "", graph.attrs, GRAPH_FILE_ATTRIBUTES
+    for node in graph.nodes.values():
+        yield node.id, node.attrs, FILE_ATTRIBUTES
+
+
+def with_texts(graph: Graph, texts: Mapping[tuple[str, str], str]) -> Graph:
+    """A graph with other texts, by node and attribute; those of the graph itself are by an empty id."""
+    changed: dict[str, dict[str, str]] = {}
+    for (node_id, attribute), text in texts.items():
+        changed.setdefault(node_id, {})[attribute] = text
+    own = changed.pop("", None)
+    if changed:
+        graph = graph.with_nodes(graph.nodes[node_id].with_attrs(attrs) for node_id, attrs in changed.items())
+    return graph if own is None else graph.with_attrs(own)
+
+
+def named_file(text: str) -> str | None:
+    """The file that a text names; None when it names none.
+
+    >>> named_file("@prompts/plan.md"), named_file("@@ada, please review"), named_file("Plan it.")
+    ('prompts/plan.md', None, None)
+    """
+    is_reference = text.startswith(MARK) and not text.startswith(MARK * 2)
+    return text.removeprefix(MARK).strip() if is_reference else None
+
+
+def literal(text: str) -> str:
+    """Escape a text so that it names no file.
+
+    >>> literal("@ada"), literal("Ada")
+    ('@@ada', 'Ada')
+    """
+    return MARK + text if text.startswith(MARK) else text
+
+
+def with_literal_texts(graph: Graph) -> Graph:
+    """A graph whose texts are no references, written so that they are not taken for some."""
+    return with_texts(graph, {(node_id, name): literal(text) for node_id, name, text in marked_texts(graph)})

@@ -1,4 +1,4 @@
-"""What a pipeline is given: `inputs="ticket, product, tone=plain"` on the graph (ruling 34).
+"""The declared inputs of a pipeline: `inputs="ticket, product, tone=plain"` on the graph (ruling 34).
 
 A comma-separated list of names; one with a default may be left out by whoever runs the pipeline. A default
 is a text, in quotation marks where it has a comma. `inputs_schema` names a registered model whose fields are
@@ -8,21 +8,18 @@ inputs, with their types. A graph that declares nothing takes any values.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
 from attractor_nb.errors import InputsSyntaxError, OptionError
-from attractor_nb.model.nearest_name import nearest, suggestion
-from attractor_nb.model.vocabulary.comma_lists import QUOTED, EntryReader
-from attractor_nb.model.vocabulary.repetition import FOR_EACH, LIST_KEYS
+from attractor_nb.model.texts import nearest, suggestion
+from attractor_nb.model.vocabulary.value_forms import FOR_EACH, LIST_KEYS, QUOTED, EntryReader
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Sequence
-
     from attractor_nb.model.graph import Graph
 
 INPUTS: Final = "inputs"
@@ -143,22 +140,14 @@ def sets_engine_key(key: str, value: object, node_ids: Container[str] | None = N
 
 
 class Input(msgspec.Struct, frozen=True):
-    """One input of a pipeline.
+    """One input of a pipeline."""
 
-    Attributes:
-        name: The context key that gets the value.
-        is_required: Whoever runs the pipeline gives it.
-        default: What it is otherwise.
-        type: What JSON calls its type: ``string``, ``integer``, ``number``, ``boolean``, ``array``,
-            ``object``; empty for any.
-        description: What it is for, or empty.
-    """
-
-    name: str
-    is_required: bool = True
-    default: Any = None
+    name: str  #: The context key that gets the value.
+    is_required: bool = True  #: Whoever runs the pipeline gives it.
+    default: Any = None  #: What it is otherwise.
+    #: What JSON calls its type: ``string``, ``integer``, ``number``, ``boolean``, ``array``, ``object``; empty for any.
     type: str = "string"
-    description: str = ""
+    description: str = ""  #: What it is for, or empty.
 
     def __str__(self) -> str:
         return self.name if self.is_required else f"{self.name}={self.default}"
@@ -172,9 +161,6 @@ class Input(msgspec.Struct, frozen=True):
 
 def parse_inputs(text: str | SourceText) -> tuple[Input, ...]:
     """Read a declaration of inputs.
-
-    Raises:
-        InputsSyntaxError: It does not parse, has a name twice, or one that is not free; points at the place.
 
     >>> [str(each) for each in parse_inputs("ticket, tone=plain, note='a, b'")]
     ['ticket', 'tone=plain', 'note=a, b']
@@ -216,9 +202,6 @@ def inputs_of(graph: Graph, of_schema: Callable[[str], Sequence[Input] | None]) 
     Args:
         graph: The graph.
         of_schema: Gives the inputs of a registered model by its name; None where there is none.
-
-    Raises:
-        InputsSyntaxError: Its ``inputs`` does not parse.
     """
     named = graph.get(INPUTS_SCHEMA, str, "").strip()
     typed = {each.name: each for each in (of_schema(named) if named else None) or ()}
@@ -235,7 +218,7 @@ def inputs_of(graph: Graph, of_schema: Callable[[str], Sequence[Input] | None]) 
 
 
 def input_problems(declared: Sequence[Input], given: Iterable[str], *, is_whole: bool = True) -> list[str]:
-    """What is wrong with the names of the values that a pipeline is given; empty when it can run with them.
+    """The problems with the names of the values given to a pipeline; empty if it can run with them.
 
     Args:
         declared: Its inputs; of none, any name will do.
@@ -277,9 +260,6 @@ def completed(
         declared: Its inputs.
         given: The values by name.
         is_whole: What is missing is refused.
-
-    Raises:
-        OptionError: One is missing or misspelt.
     """
     if problems := input_problems(declared, given, is_whole=is_whole):
         listed = ", ".join(map(str, declared))

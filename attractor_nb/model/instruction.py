@@ -1,4 +1,4 @@
-"""What a run is told while it goes on, by a supervising stage or by a person: bounds, and what the caller hears."""
+"""Instructions to a live run from a supervising stage or a person: bounds and receipts."""
 
 from __future__ import annotations
 
@@ -13,17 +13,11 @@ Reach = Literal["request", "turn", "attempt", "prompt"]
 
 
 class Instruction(Record, frozen=True):
-    """An instruction that waits for a prompt.
+    """An instruction that waits for a prompt."""
 
-    Attributes:
-        text: What it says, without secrets.
-        node: The node whose prompts alone carry it; empty for any.
-        is_from_person: A person gave it, and no supervising stage.
-    """
-
-    text: str
-    node: str = ""
-    is_from_person: bool = False
+    text: str  #: What it says, without secrets.
+    node: str = ""  #: The node whose prompts alone carry it; empty for any.
+    is_from_person: bool = False  #: A person gave it, and no supervising stage.
 
     def is_for(self, node: str) -> bool:
         """Whether prompts of a node carry it."""
@@ -31,20 +25,13 @@ class Instruction(Record, frozen=True):
 
 
 class InstructionReceipt(Record, frozen=True):
-    """How an instruction reaches a model; its text says it in words.
+    """The delivery of an instruction to a model; its text describes it in words."""
 
-    Attributes:
-        text: The instruction as it was recorded: without secrets.
-        node: The node that it is for; empty for any.
-        stage: The model stage under way to which it belongs, or empty.
-        reach: ``request``: the stage under way receives it before its next request to the model; ``turn``:
-            as the next turn of its agent; ``attempt``: the next attempt of ``node`` carries it; ``prompt``:
-            the next prompt of the run does.
-    """
-
-    text: str
-    node: str = ""
-    stage: str = ""
+    text: str  #: The instruction as it was recorded: without secrets.
+    node: str = ""  #: The node that it is for; empty for any.
+    stage: str = ""  #: The model stage under way to which it belongs, or empty.
+    #: ``request``: the stage under way receives it before its next request to the model; ``turn``: as the next turn of
+    #: its agent; ``attempt``: the next attempt of ``node`` carries it; ``prompt``: the next prompt of the run does.
     reach: Reach = "prompt"
 
     @property

@@ -1,4 +1,4 @@
-"""What a stage reports: status, routing hints, context updates, usage (spec 5.2, appendices C and D)."""
+"""The outcome of a stage: status, routing hints, context updates, usage (spec 5.2, appendices C and D)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attractor_nb.model.record import Count, Record, no_values
 
 
 class StageStatus(StrEnum):
-    """How a stage ended (spec 5.2).
+    """The status of a stage's outcome (spec 5.2).
 
     Attributes:
         is_success: SUCCESS and PARTIAL_SUCCESS: what routes on and satisfies a goal gate (ruling 17).
@@ -71,7 +71,7 @@ def read_status(text: str) -> StageStatus | None:
 
 
 class Usage(Record, frozen=True):
-    """What model calls consumed. Adds up with ``+``.
+    """The usage of model calls. Adds up with ``+``.
 
     Attributes:
         input_tokens: Tokens sent.
@@ -105,12 +105,12 @@ class Usage(Record, frozen=True):
 
     @property
     def unpriced_calls(self) -> int:
-        """How many calls have no known price; what has tokens and no price is one at least."""
+        """The number of calls without a known price; at least one if there are tokens and no price."""
         return self._expected_unpriced if self.unpriced is None else self.unpriced
 
     @property
     def _expected_unpriced(self) -> int:
-        """What anybody would take it for; callers may be untyped."""
+        """The number of unpriced calls to assume; callers may be untyped."""
         if self.cost_usd is not None:
             return 0
         if type(self.calls) is int and self.calls > 0:
@@ -135,7 +135,7 @@ class Usage(Record, frozen=True):
         )
 
     def beyond(self, counted: Usage) -> Usage:
-        """What is left of it when a part of it was counted before.
+        """The remaining usage after subtracting a part that was counted before.
 
         >>> Usage(30, 15, 1.5, 3).beyond(Usage(10, 5, 0.5, 1)).to_plain()
         {'input_tokens': 20, 'output_tokens': 10, 'cost_usd': 1.0, 'calls': 2}
@@ -166,7 +166,7 @@ _COUNTS: Final = ("input_tokens", "output_tokens", "calls", "unpriced_calls", "c
 
 
 def usage_problem(usage: object) -> str:
-    """Why a usage cannot be counted, or empty: a bound that adds it up would never be reached.
+    """The reason why a usage cannot be counted, or empty: a bound that adds it up would never be reached.
 
     >>> usage_problem(Usage(10, cost_usd=0.5)), usage_problem(Usage(10, cost_usd=-1.0))
     ('', 'cost_usd -1.0 is no price')

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from dataclasses import field as dataclasses_field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from msgspec import Struct, field
 
 from attractor_nb.model.record import Record, always, no_values
-
-if TYPE_CHECKING:
-    from attractor_nb.model.form import Form
 
 BY_CLICK: Final = "widget"
 BY_INBOX: Final = "inbox"
@@ -28,7 +27,7 @@ _OTHERS: Final = {"call": "a call", "api": "a call"}
 
 
 class QuestionType(StrEnum):
-    """Which answers are valid. The names of 11.8 are aliases, but for MULTI_SELECT (ruling 24)."""
+    """The type of a question: its valid answers. The names of 11.8 are aliases, except MULTI_SELECT (ruling 24)."""
 
     YES_NO = "yes_no"
     MULTIPLE_CHOICE = "multiple_choice"
@@ -61,7 +60,7 @@ class Option(Record, frozen=True, array_like=True):
 
 
 class Answer(Record, frozen=True):
-    """What came back (spec 6.3).
+    """The answer to a question (spec 6.3).
 
     Attributes:
         value: An option's key, or an AnswerValue; for free text the text. The text "timeout" is a text.
@@ -116,7 +115,7 @@ def name_and_way(answered_by: str) -> tuple[str, str]:
 
 
 def who_answered(answered_by: str) -> str:
-    """Who answered, for a sentence: everybody who looks at a run reads the same.
+    """The person or mechanism that answered, for a sentence: all displays of a run show the same words.
 
     >>> [who_answered(each) for each in ("ada (page)", "widget", "call", "Grace")]
     ['ada, on the page', 'a person', 'a call', 'Grace']
@@ -174,3 +173,55 @@ class Question(Struct, frozen=True):
     id: str = ""
     branch: str = ""
     form: Form | None = None
+
+
+# A form that a gate asks to be filled in: its fields, and who judges what was entered.
+
+
+class FieldKind(StrEnum):
+    """The type of a form field's value."""
+
+    TEXT = "text"
+    WHOLE = "whole"
+    NUMBER = "number"
+    YES_NO = "yes_no"
+    CHOICE = "choice"
+    TEXTS = "texts"
+
+
+class FormField(Record, frozen=True, omit_defaults=False):
+    """One field."""
+
+    name: str  #: By which it is answered and kept.
+    kind: FieldKind  #: What it takes.
+    title: str = ""  #: What a person reads.
+    words: str = ""  #: What it is for, or empty.
+    limits: str = ""  #: What a value must keep to, in words, or empty.
+    choices: tuple[Any, ...] = ()  #: The values of a ``CHOICE``.
+    default: Any = None  #: Its value when it is left out; None when there is none.
+    is_required: bool = True  #: It cannot be left out.
+    is_nullable: bool = False  #: It may be without a value.
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form."""
+
+    name: str  #: Name of the schema that it was made of.
+    fields: tuple[FormField, ...]  #: Its fields, in order.
+    #: Given entered values, the values as they are kept, or None; and what is wrong with them, by field, under the
+    #: empty name what is wrong with them together. None where only the fields are known, as in a recording.
+    judge: Callable[[Mapping[str, Any]], tuple[dict[str, Any] | None, dict[str, str]]] | None = dataclasses_field(
+        default=None, compare=False, repr=False
+    )
+
+    def to_plain(self) -> dict[str, Any]:
+        """As JSON values: for events, recordings and front-ends."""
+        return {"name": self.name, "fields": [entry.to_plain() for entry in self.fields]}
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Form | None:
+        """The inverse of ``to_plain``; None for an empty one."""
+        if not plain:
+            return None
+        return cls(str(plain["name"]), tuple(FormField.from_plain(entry) for entry in plain["fields"]))

@@ -1,4 +1,4 @@
-"""What all records are: typed values that are written as JSON and read with their types checked.
+"""The base of all records: typed values that are written as JSON and type-checked when read.
 
 A record says once what its fields are, which values they may have and how they are called in JSON; nobody
 writes or reads one field by field. A field that has its default is left out of the JSON, one made by
@@ -70,9 +70,6 @@ def converted(plain: object, kind: Any) -> Any:
 
     msgspec finds out what a class consists of when one is read for the first time, and another thread that reads one
     meanwhile finds half of it and ends the process. So whoever reads the first of a kind does so alone.
-
-    Raises:
-        msgspec.ValidationError: They are no such record.
     """
     if kind in _known:
         return msgspec.convert(plain, kind)
@@ -83,17 +80,13 @@ def converted(plain: object, kind: Any) -> Any:
 
 
 def decoder_of(kind: Any) -> msgspec.json.Decoder[Any]:
-    """What reads records of a kind from JSON texts; see ``converted`` for why it is made here."""
+    """The decoder for records of a kind from JSON texts; see ``converted`` for why it is made here."""
     with _first:
         return msgspec.json.Decoder(kind)
 
 
 def plain_value(value: object) -> object:
-    """What stands for a value that has a JSON form, but of whose class msgspec knows nothing.
-
-    Raises:
-        TypeError: It has none.
-    """
+    """The JSON form of a value whose class msgspec does not know."""
     for kind in (str, int, float):
         if isinstance(value, kind):
             return kind(value)
@@ -108,7 +101,7 @@ encode: Final = _encoder.encode
 
 
 class RecordProblem(ValueError):
-    """What is wrong in a record, in words that complete "the record …"."""
+    """A problem in a record, in words that complete "the record …"."""
 
 
 _PLACE: Final = re.compile(r"(?P<what>.*?)(?: - at `\$\.?(?P<where>[^`]*)`)?", re.DOTALL)
@@ -124,7 +117,7 @@ _WORDS: Final = {
 
 
 def in_words(error: msgspec.ValidationError) -> RecordProblem:
-    """What is wrong with a value, and where.
+    """The problem with a value, and its position.
 
     >>> try:
     ...     msgspec.convert("1", Count)

@@ -1,4 +1,4 @@
-"""What must be said of a result that a pipeline did not reach by itself: simulated, pinned (ruling 48).
+"""The marks of a result that a pipeline did not reach by itself: simulated, pinned (ruling 48).
 
 This is the one form of the fact. Logs, manifests and rows of maps hold it; all displays show its words.
 """
@@ -18,7 +18,7 @@ _KINDS: Final[tuple[StandIn, ...]] = ("pinned", "mocked", "set by hand")
 
 
 def answers_together(first: Answers, second: Answers) -> Answers:
-    """Who answered in two parts of a whole.
+    """Combine the kinds of answers of two parts of a whole.
 
     >>> answers_together("real", "simulated"), answers_together("", "simulated")
     ('partly simulated', 'simulated')
@@ -29,16 +29,12 @@ def answers_together(first: Answers, second: Answers) -> Answers:
 
 
 class ResultMarks(Record, frozen=True):
-    """Who answered in a run, a row or a map, and which nodes did not reach their outcome by themselves.
+    """The marks of a run, a row or a map: the kind of its answers, its backends, nodes with given outcomes."""
 
-    Attributes:
-        answers: Who answered prompts, and whether commands were run.
-        backends: What answered, in order of first use, as in the manifest.
-        stand_ins: Nodes whose latest outcome was given, and how; of a child run ``node>node``.
-    """
-
-    answers: Answers = ""
+    answers: Answers = ""  #: Who answered prompts, and whether commands were run.
+    #: What answered, in order of first use, as in the manifest.
     backends: list[str] = []  # noqa: RUF012 - each has a list of its own
+    #: Nodes whose latest outcome was given, and how; of a child run ``node>node``.
     stand_ins: Mapping[str, StandIn] = {}
 
     @property
@@ -48,7 +44,7 @@ class ResultMarks(Record, frozen=True):
 
     @property
     def words(self) -> str:
-        """What is shown; empty for a result without a mark.
+        """The marks in words; empty for a result without a mark.
 
         >>> ResultMarks("partly simulated", stand_ins={"check": "pinned", "test": "pinned"}).words
         'partly simulated; pinned: check, test'

@@ -1,4 +1,4 @@
-"""How one row of a map stands at its end: a small value, so that thousands of them fit in memory."""
+"""The final result of one row of a map: a small value, so that thousands of them fit in memory."""
 
 from __future__ import annotations
 
@@ -17,35 +17,20 @@ ROW_STATUSES: Final[tuple[RowStatus, ...]] = ("success", "fail", "interrupted", 
 
 
 class RowResult(Record, frozen=True):
-    """How one row of a map ended.
+    """The result of one row of a map."""
 
-    Attributes:
-        row: Its number, from 0, in the order of the inputs.
-        status: ``success``, ``fail``, ``interrupted`` (a resume goes on with it) or ``not_started``.
-        reason: Why, unless success.
-        run_id: Its run, or empty when there was none.
-        directory: Name of its run directory in the map's, or empty when nothing is kept.
-        stages: How many stages are committed.
-        duration: Running time in seconds; ``duration_seconds`` in JSON.
-        usage: What its model calls consumed.
-        outputs: The context values that the map was asked to keep.
-        is_unmeasured: A stage of it could not be tried for a reason outside the pipeline (ruling 51).
-        was_finished: It had ended before, and was read from its directory.
-        marks: What must be said of its result (ruling 48).
-    """
-
-    row: Count
-    status: RowStatus
-    reason: str = ""
-    run_id: str = ""
-    directory: str = ""
-    stages: Count = always(0)
-    duration: float = always(0.0, name="duration_seconds")
-    usage: Usage = _NOTHING
-    outputs: Mapping[str, Any] = {}
-    is_unmeasured: bool = False
-    was_finished: bool = False
-    marks: ResultMarks = ResultMarks()
+    row: Count  #: Its number, from 0, in the order of the inputs.
+    status: RowStatus  #: ``success``, ``fail``, ``interrupted`` (a resume goes on with it) or ``not_started``.
+    reason: str = ""  #: Why, unless success.
+    run_id: str = ""  #: Its run, or empty when there was none.
+    directory: str = ""  #: Name of its run directory in the map's, or empty when nothing is kept.
+    stages: Count = always(0)  #: How many stages are committed.
+    duration: float = always(0.0, name="duration_seconds")  #: Running time in seconds; ``duration_seconds`` in JSON.
+    usage: Usage = _NOTHING  #: What its model calls consumed.
+    outputs: Mapping[str, Any] = {}  #: The context values that the map was asked to keep.
+    is_unmeasured: bool = False  #: A stage of it could not be tried for a reason outside the pipeline (ruling 51).
+    was_finished: bool = False  #: It had ended before, and was read from its directory.
+    marks: ResultMarks = ResultMarks()  #: What must be said of its result (ruling 48).
 
     def __post_init__(self) -> None:
         if self.usage == _NOTHING:  # what is left out of the JSON is this very value

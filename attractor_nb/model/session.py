@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, cast
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from attractor_nb.errors import SessionError
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.texts import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -65,7 +65,7 @@ def moment_seconds(text: str | None) -> float | None:
 
 
 def seconds_between(start: str | None, end: str | None) -> float | None:
-    """How long it is between two recorded moments, never less than nothing; None when unknown.
+    """The seconds between two recorded moments, never negative. None if unknown.
 
     >>> seconds_between("2026-02-01T14:30:25.000Z", "2026-02-01T14:32:59.250Z")
     154.25
@@ -87,39 +87,23 @@ _STRICT: Final = ConfigDict(frozen=True, extra="allow", strict=True, allow_inf_n
 
 
 class Agent(BaseModel):
-    """One agent. Keys unknown here are kept.
-
-    Attributes:
-        id: Its name within the session, and that of its log: ``001``.
-        name: What it is called.
-        prompt_path: The prompt that it works on.
-        status: How it stands.
-        wave: The wave that it belongs to, from 1.
-        started_at: When it began.
-        completed_at: When it ended.
-        duration_seconds: Time between both.
-        exit_code: Of its process.
-        pid: Of its process while it runs.
-        log_file: Its output, relative to the working directory of the session.
-        model: What works.
-        error: Why it failed.
-    """
+    """One agent. Keys unknown here are kept."""
 
     model_config = _STRICT
 
-    id: Annotated[str, Field(pattern=_AGENT_ID)]
-    name: str = ""
-    prompt_path: str | None = None
-    status: AgentStatus = "queued"
-    wave: Annotated[int, Field(ge=1)] | None = None
-    started_at: Moment | None = None
-    completed_at: Moment | None = None
-    duration_seconds: Annotated[float, Field(ge=0)] | None = None
-    exit_code: int | None = None
-    pid: Annotated[int, Field(gt=0)] | None = None
-    log_file: str | None = None
-    model: str | None = None
-    error: str | None = None
+    id: Annotated[str, Field(pattern=_AGENT_ID)]  #: Its name within the session, and that of its log: ``001``.
+    name: str = ""  #: What it is called.
+    prompt_path: str | None = None  #: The prompt that it works on.
+    status: AgentStatus = "queued"  #: How it stands.
+    wave: Annotated[int, Field(ge=1)] | None = None  #: The wave that it belongs to, from 1.
+    started_at: Moment | None = None  #: When it began.
+    completed_at: Moment | None = None  #: When it ended.
+    duration_seconds: Annotated[float, Field(ge=0)] | None = None  #: Time between both.
+    exit_code: int | None = None  #: Of its process.
+    pid: Annotated[int, Field(gt=0)] | None = None  #: Of its process while it runs.
+    log_file: str | None = None  #: Its output, relative to the working directory of the session.
+    model: str | None = None  #: What works.
+    error: str | None = None  #: Why it failed.
 
     @property
     def is_ended(self) -> bool:
@@ -128,7 +112,7 @@ class Agent(BaseModel):
 
 
 class Summary(BaseModel):
-    """How many agents there are, and in which state."""
+    """The number of agents, in all and by state."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -151,41 +135,24 @@ class Wave(BaseModel):
 
 
 class Session(BaseModel):
-    """All that ``status.json`` says. Keys unknown here are kept.
-
-    Attributes:
-        schema_version: Version of this form.
-        session_id: ``YYYYMMDD-HHMMSS-short``.
-        source: What started it.
-        source_file: The orchestrator's file, or the prompt's.
-        started_at: When it began.
-        completed_at: When it ended.
-        status: How it stands.
-        agents: The agents in order.
-        summary: Their count.
-        waves: Who runs with whom.
-    """
+    """All that ``status.json`` says. Keys unknown here are kept."""
 
     model_config = _STRICT
 
-    schema_version: Literal["1.0"] = SCHEMA_VERSION
-    session_id: Annotated[str, Field(pattern=_SESSION_ID)]
-    source: SessionSource
-    source_file: str
-    started_at: Moment
-    completed_at: Moment | None = None
-    status: SessionStatus = "running"
-    agents: Annotated[tuple[Agent, ...], Field(strict=False)]
-    summary: Summary
-    waves: Annotated[tuple[Wave, ...], Field(strict=False)]
+    schema_version: Literal["1.0"] = SCHEMA_VERSION  #: Version of this form.
+    session_id: Annotated[str, Field(pattern=_SESSION_ID)]  #: ``YYYYMMDD-HHMMSS-short``.
+    source: SessionSource  #: What started it.
+    source_file: str  #: The orchestrator's file, or the prompt's.
+    started_at: Moment  #: When it began.
+    completed_at: Moment | None = None  #: When it ended.
+    status: SessionStatus = "running"  #: How it stands.
+    agents: Annotated[tuple[Agent, ...], Field(strict=False)]  #: The agents in order.
+    summary: Summary  #: Their count.
+    waves: Annotated[tuple[Wave, ...], Field(strict=False)]  #: Who runs with whom.
 
     @model_validator(mode="after")
     def _check_whole(self) -> Self:
-        """What is counted or derived agrees with the agents.
-
-        Raises:
-            ValueError: It does not.
-        """
+        """Check that counts and derived values agree with the agents."""
         status_by_agent = {agent.id: agent.status for agent in self.agents}
         # Ids name log files, and some file systems know no case.
         _refuse_twins("agent", [agent.id.casefold() for agent in self.agents])
@@ -209,11 +176,7 @@ class Session(BaseModel):
         return not SESSION_TRANSITIONS[self.status]
 
     def known_agent(self, agent_id: str) -> Agent:
-        """The agent of that id.
-
-        Raises:
-            SessionError: There is none.
-        """
+        """The agent of that id."""
         for agent in self.agents:
             if agent.id == agent_id:
                 return agent
@@ -234,7 +197,7 @@ def summary_of(statuses: Sequence[str]) -> Summary:
 
 
 def wave_status(statuses: Sequence[str]) -> WaveStatus:
-    """How a wave stands, from its agents: pending until one starts, complete when all have ended.
+    """The status of a wave, from its agents: pending until one starts, complete when all have ended.
 
     >>> wave_status(["queued", "queued"]), wave_status(["complete", "queued"]), wave_status(["failed"])
     ('pending', 'running', 'complete')
@@ -245,11 +208,7 @@ def wave_status(statuses: Sequence[str]) -> WaveStatus:
 
 
 def read_session(plain: Mapping[str, Any]) -> Session:
-    """The session that plain values mean.
-
-    Raises:
-        ValueError: They mean none; the first finding has place and reason.
-    """
+    """The session that plain values mean."""
     return Session.model_validate(cast("dict[str, Any]", plain))
 
 

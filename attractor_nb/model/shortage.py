@@ -1,4 +1,4 @@
-"""What this machine has too little of: a reason outside the pipeline why an attempt cannot be made (ruling 51)."""
+"""Shortages of this machine: reasons outside the pipeline why an attempt cannot be made (ruling 51)."""
 
 from __future__ import annotations
 

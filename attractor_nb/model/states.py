@@ -1,4 +1,4 @@
-"""How runs and nodes stand: each state once, with its word, its sign and what its row of a table says.
+"""The states of runs and nodes, each defined once: its word, its sign and the style of its table row.
 
 How an attempt ended is ``model.outcome.StageStatus``; what is recorded of a run uses ``RecordedStatus``.
 """
@@ -20,10 +20,10 @@ ENDED: Final = frozenset(_RESULTS)
 """What is recorded of a run that came to its own end."""
 
 
-def as_recorded(status: str) -> str:
+def recorded_status(status: str) -> str:
     """The word of manifests, records and handles for the status of a result.
 
-    >>> as_recorded("success"), as_recorded("paused")
+    >>> recorded_status("success"), recorded_status("paused")
     ('completed', 'paused')
     """
     return _RECORDED.get(status, status)
@@ -48,17 +48,11 @@ def shown_status(status: str) -> str:
 
 
 class RunStatus(StrEnum):
-    """How a run as a whole looks.
+    """The displayed status of a whole run."""
 
-    Attributes:
-        letter: Its sign in texts.
-        is_over: It came to its own end: a resume has nothing to go on with, unless it failed.
-        is_ended: Nothing more will happen by itself.
-    """
-
-    letter: str
-    is_over: bool
-    is_ended: bool
+    letter: str  #: Its sign in texts.
+    is_over: bool  #: It came to its own end: a resume has nothing to go on with, unless it failed.
+    is_ended: bool  #: Nothing more will happen by itself.
 
     READY = "ready", "\N{EN DASH}"
     RUNNING = "running", "\N{BLACK CIRCLE}"
@@ -79,7 +73,7 @@ class RunStatus(StrEnum):
 
     @classmethod
     def of(cls, status: str) -> RunStatus:
-        """How a run looks whose status, recorded or of a result, is that.
+        """The displayed status for a recorded status or that of a result.
 
         >>> [str(RunStatus.of(status)) for status in ("completed", "resumed", "paused", "abandoned")]
         ['success', 'running', 'interrupted', 'interrupted']
@@ -88,17 +82,11 @@ class RunStatus(StrEnum):
 
 
 class NodeStatus(StrEnum):
-    """How a node looks.
+    """The displayed status of a node."""
 
-    Attributes:
-        letter: Its sign in texts.
-        row: How the row of a table about it looks: ``ok``, ``error``, ``warn``, or empty.
-        is_active: Something is going on in it now.
-    """
-
-    letter: str
-    row: str
-    is_active: bool
+    letter: str  #: Its sign in texts.
+    row: str  #: How the row of a table about it looks: ``ok``, ``error``, ``warn``, or empty.
+    is_active: bool  #: Something is going on in it now.
 
     PENDING = "pending", "\N{EN DASH}"
     RUNNING = "running", "\N{BLACK CIRCLE}"
@@ -122,7 +110,7 @@ class NodeStatus(StrEnum):
 
     @classmethod
     def of(cls, status: str) -> NodeStatus:
-        """How a node looks with that state, or whose latest attempt ended so; any other word looks like none.
+        """The displayed status for a node's state or the outcome of its latest attempt; PENDING for any other word.
 
         >>> str(NodeStatus.of("retry")), str(NodeStatus.of("cached")), str(NodeStatus.of(""))
         ('fail', 'cached', 'pending')
@@ -131,7 +119,7 @@ class NodeStatus(StrEnum):
 
 
 def row_look(status: str) -> str:
-    """How the row of a table about a stage of that state looks: ``ok``, ``error``, ``warn``, or empty."""
+    """The style of the table row about a stage in that state: ``ok``, ``error``, ``warn``, or empty."""
     return "warn" if status == "cut off" else NodeStatus.of(status).row
 
 

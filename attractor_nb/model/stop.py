@@ -1,4 +1,4 @@
-"""Where a run stands still, and why."""
+"""The stop of a run: its place and its reason."""
 
 from __future__ import annotations
 
@@ -11,33 +11,22 @@ if TYPE_CHECKING:
 
 
 class Stop(msgspec.Struct, frozen=True):
-    """A place at which a run, or a branch of it, stands until somebody has it go on.
+    """A place at which a run, or a branch of it, stands until somebody has it go on."""
 
-    Attributes:
-        number: Ordinal of the stop in this session, from 1.
-        node: The stage that is next, or that has just ended.
-        moment: ``before`` the stage, or ``after`` it, before an edge is chosen.
-        visit: Number of its visit.
-        breakpoint: What made it stop: the text of a breakpoint, ``step`` or ``pause``.
-        branch: Path of the branch that stands, or empty.
-        path: Nodes whose child runs lead there: ``review>``; empty for the run itself.
-        edge: The edge by which the stage is entered: ``plan->review``; empty after a jump and ``after`` it.
-        outcome: ``before``: what the stage before it came to, None at the first; ``after``: what it did.
-    """
-
-    number: int
-    node: str
-    moment: str
-    visit: int
-    breakpoint: str
-    branch: str = ""
-    path: str = ""
-    edge: str = ""
+    number: int  #: Ordinal of the stop in this session, from 1.
+    node: str  #: The stage that is next, or that has just ended.
+    moment: str  #: ``before`` the stage, or ``after`` it, before an edge is chosen.
+    visit: int  #: Number of its visit.
+    breakpoint: str  #: What made it stop: the text of a breakpoint, ``step`` or ``pause``.
+    branch: str = ""  #: Path of the branch that stands, or empty.
+    path: str = ""  #: Nodes whose child runs lead there: ``review>``; empty for the run itself.
+    edge: str = ""  #: The edge by which the stage is entered: ``plan->review``; empty after a jump and ``after`` it.
+    #: ``before``: what the stage before it came to, None at the first; ``after``: what it did.
     outcome: Outcome | None = None
 
     @property
     def words(self) -> str:
-        """Where and why, in one line without the branch."""
+        """Place and reason in one line, without the branch."""
         if self.moment == "after":
             status = self.outcome.status.value if self.outcome else "unknown"
             reason = f" ({self.outcome.failure_reason})" if self.outcome and self.outcome.failure_reason else ""

@@ -1,4 +1,4 @@
-"""What stands in the text of an ``%%attractor`` cell, finished or not (pure).
+"""Nodes and attributes in the text of an ``%%attractor`` cell, finished or not (pure).
 
 A text that somebody is writing does not parse, so it is scanned: for the nodes that it mentions, and for the
 attributes that stand with them and with the graph.
@@ -11,12 +11,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.decisions.answers.response_schemas import field_keys, is_schema_name
+from attractor_nb.decisions.response_schemas import field_keys, is_schema_name
 from attractor_nb.errors import InputsSyntaxError, MappingSyntaxError
-from attractor_nb.languages.dot.literals import embed_value
+from attractor_nb.languages.dot.writer import embed_value
 from attractor_nb.model.inputs import ENGINE_KEYS, INPUTS, parse_inputs
-from attractor_nb.model.vocabulary.mappings import parse_mapping
-from attractor_nb.model.vocabulary.repetition import FOR_EACH, ITEM, ITEM_KEYS, LIST_KEYS, list_key
 from attractor_nb.model.vocabulary.shapes import (
     BUILT_IN_TYPES,
     CHILD_TYPES,
@@ -25,7 +23,8 @@ from attractor_nb.model.vocabulary.shapes import (
     HUMAN_TYPE,
     type_of_shape,
 )
-from attractor_nb.model.vocabulary.variables import GOAL
+from attractor_nb.model.vocabulary.value_forms import FOR_EACH, ITEM, ITEM_KEYS, LIST_KEYS, list_key
+from attractor_nb.model.vocabulary.variables import GOAL, parse_mapping
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
@@ -61,18 +60,13 @@ def no_schema(name: str) -> str:  # noqa: ARG001 - the shape of registered schem
 
 @dataclass(slots=True)
 class CellOutline:
-    """What a text mentions.
+    """The nodes, attributes and labels that a text mentions."""
 
-    Attributes:
-        graph: Attributes of the graph.
-        nodes: Attributes of each node, in order of first mention.
-        labels: Labels of edges.
-        registered: Gives the JSON Schema of a registered model by its name; empty for any other text.
-    """
-
-    graph: dict[str, str] = field(default_factory=dict[str, str])
+    graph: dict[str, str] = field(default_factory=dict[str, str])  #: Attributes of the graph.
+    #: Attributes of each node, in order of first mention.
     nodes: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
-    labels: list[str] = field(default_factory=list[str])
+    labels: list[str] = field(default_factory=list[str])  #: Labels of edges.
+    #: Gives the JSON Schema of a registered model by its name; empty for any other text.
     registered: Callable[[str], str] = no_schema
 
     def schema_of(self, node_id: str) -> str:
@@ -111,7 +105,7 @@ class CellOutline:
         return found | ENGINE_KEYS
 
     def variables_in(self, node_id: str) -> dict[str, str]:
-        """What variables in the texts of a node may name, each with who gives it."""
+        """The variables that texts of a node may name, each with its source."""
         attrs = self.nodes.get(node_id, {})
         items = dict.fromkeys(self._item_keys(attrs), "of the list") if FOR_EACH in attrs else {}
         return {GOAL: "of the graph", **items, **self.keys}
@@ -150,7 +144,7 @@ def _outputs(attrs: dict[str, str]) -> list[str]:
 
 
 def outline_of(before: str, after: str, registered: Callable[[str], str] = no_schema) -> CellOutline:
-    """What a text mentions, without what is being written at the cursor.
+    """The outline of a text, without the word being written at the cursor.
 
     A string that is not closed yet would swallow what comes behind it: then the cursor's line is left out.
     """

@@ -1,4 +1,4 @@
-"""What can stand at the cursor of an ``%%attractor`` cell (pure).
+"""Completions at the cursor of an ``%%attractor`` cell (pure).
 
 The text before the cursor is incomplete by nature, so it is not parsed: a scanner finds out whether the
 cursor stands on the magic line, between statements, at an attribute's name or in its value. What fits in a
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.model.vocabulary.attribute_kinds import Scope
+from attractor_nb.model.vocabulary.attribute_table import Scope
 from attractor_nb.model.vocabulary.attributes import attributes_of
 from attractor_nb.notebook.cell_outline import KEYWORDS, TOKEN, node_ids, outline_of
 from attractor_nb.notebook.fitting_values import NOTHING, FittingValue, Suggestions, Value, fitting, fitting_value
@@ -89,7 +89,7 @@ def _on_magic_line(text: str, body: str) -> Suggestions:
 
 @dataclass(slots=True)
 class _Place:
-    """Where the cursor stands, after scanning the text before it."""
+    """The position of the cursor, after scanning the text before it."""
 
     fragment: str = ""
     is_in_string: bool = False

@@ -1,40 +1,52 @@
-"""What ``%load_ext attractor_nb`` puts into a shell, and how it is taken out again."""
+"""The IPython extension: loads ``%load_ext attractor_nb`` into a shell, and unloads it."""
+
+# IPython's formatter registry and its matchers have no types.
+# IPython's magic decorators have no types.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUntypedFunctionDecorator=false
+# pyright: reportUntypedClassDecorator=false, reportIncompatibleVariableOverride=false
 
 from __future__ import annotations
 
+import inspect
+import shlex
 import sys
 from functools import partial
+from pathlib import Path
 from threading import get_ident
-
-# IPython's formatter registry and its matchers have no types.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUntypedFunctionDecorator=false
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 from weakref import WeakKeyDictionary
 
 from IPython.core.completer import SimpleCompletion, context_matcher
+from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
+from IPython.core.magic_arguments import argument, magic_arguments
 
-from attractor_nb.notebook.magics import LINE_MAGICS, AttractorMagics
+from attractor_nb.errors import OptionError
+from attractor_nb.model.bounded_json import read_bounded_json
+from attractor_nb.model.texts import did_you_mean
+from attractor_nb.model.vocabulary.option_meanings import OF_A_RUN
+from attractor_nb.notebook.environment import Names, models_in
 from attractor_nb.notebook.past_views import PastViews
 from attractor_nb.notebook.presenting import Presenter
-from attractor_nb.notebook.surroundings import Names
 from attractor_nb.runtime.handles.presenters import register_namer, register_presenter
+from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from IPython.core.completer import CompletionContext, SimpleMatcherResult
     from IPython.core.interactiveshell import InteractiveShell
 
-    from attractor_nb.runtime.handles.hosts import HostedTask
+    from attractor_nb.runtime.handles.handle import HostedTask
+
 
 _RUN: Final = ("attractor_nb.pipeline.run", "Run")
 _RESULT: Final = ("attractor_nb.runtime.handles.run_result", "RunResult")
-_MAP: Final = ("attractor_nb.maps.map_result", "MapRun")
-_MAP_RESULT: Final = ("attractor_nb.maps.map_result", "MapResult")
+_MAP: Final = ("attractor_nb.maps.map_launch", "MapRun")
+_MAP_RESULT: Final = ("attractor_nb.maps.map_launch", "MapResult")
 _INBOX: Final = ("attractor_nb.studio.history.waiting_gates", "Inbox")
 _RUNS: Final = ("attractor_nb.pipeline.runs", "RunTable")
 _TIMELINE: Final = ("attractor_nb.studio.timeline.run_timeline", "RunTimeline")
-_REPLAY: Final = ("attractor_nb.studio.replay.replay_run", "Replay")
+_REPLAY: Final = ("attractor_nb.studio.replay_frames", "Replay")
 _COMPARISON: Final = ("attractor_nb.studio.compare.compare_runs", "Comparison")
 _STAGE: Final = ("attractor_nb.studio.inspect.inspection", "StageInspection")
 _PIPELINE: Final = ("attractor_nb.pipeline.pipeline", "Pipeline")
@@ -42,7 +54,7 @@ _EDITOR: Final = ("attractor_nb.studio.edit.editor", "Editor")
 _FORM: Final = ("attractor_nb.studio.edit.run_form", "RunForm")
 _loaded: WeakKeyDictionary[Any, Callable[[], None]] = WeakKeyDictionary()
 
-_HOSTS: Final = "attractor_nb.runtime.handles.hosts"
+_HOSTS: Final = "attractor_nb.runtime.handles.handle"
 _STOPPED: Final = "the cell that had started it was stopped; run.resume() continues it"
 
 
@@ -112,7 +124,7 @@ def stop_runs_with_their_cell(shell: InteractiveShell) -> Callable[[], None]:
     def cell_ended(result: Any = None) -> None:
         started = _live_jobs() - earlier.pop(get_ident(), frozenset())
         if started and _was_stopped(result):
-            from attractor_nb.runtime.handles.hosts import stop_jobs  # noqa: PLC0415 - %load_ext stays light
+            from attractor_nb.runtime.handles.handle import stop_jobs  # noqa: PLC0415 - %load_ext stays light
 
             stop_jobs(started, _STOPPED)
 
@@ -127,7 +139,7 @@ def stop_runs_with_their_cell(shell: InteractiveShell) -> Callable[[], None]:
 
 
 def _live_jobs() -> frozenset[HostedTask]:
-    """What runs now; nothing, as long as nobody has imported what runs it."""
+    """The live jobs; none as long as the module that hosts them is not imported."""
     hosts: Any = sys.modules.get(_HOSTS)
     return hosts.live_jobs() if hosts else frozenset()
 
@@ -167,7 +179,6 @@ def cell_matcher_of(shell: InteractiveShell) -> Callable[[CompletionContext], Si
 def _registered(shell: InteractiveShell, pipeline: str, name: str) -> str:
     """The JSON Schema of the model that a cell knows by a name: that of its pipeline, else of the notebook."""
     from attractor_nb.handlers.named_models import schema_text  # noqa: PLC0415 - as above
-    from attractor_nb.notebook.surroundings import models_in  # noqa: PLC0415 - as above
 
     names: dict[str, Any] = shell.user_ns
     held: Any = getattr(names.get(pipeline), "schemas", None)
@@ -180,6 +191,222 @@ def _registered(shell: InteractiveShell, pipeline: str, name: str) -> str:
 
 
 def _listed_models(provider: str) -> Sequence[str]:
-    from attractor_nb.backends.llm.prices import listed_models  # noqa: PLC0415 - a list of a megabyte
+    from attractor_nb.backends.llm.metered_requests import listed_models  # noqa: PLC0415 - a list of a megabyte
 
     return listed_models(provider)
+
+
+# ``%%attractor`` and its line twins.
+#
+# The body of the cell is DOT as written: ``$goal`` and braces are pipeline syntax, so nothing is interpolated. Its
+# lines are counted from the magic's line as line 1, so that a message's ``7:24`` is the editor's cursor position.
+
+CELL_NAME: Final = "<cell>"
+BODY_LINE: Final = 2
+RUN_SUFFIX: Final = "_run"
+LINE_MAGICS: Final = ("attractor_run", "attractor_lint", "attractor_load", "attractor_runs", "attractor_watch")
+_RUN_ARGUMENTS: Final = (
+    argument("--param", action="append", default=[], metavar="K=V", help=OF_A_RUN["params"]),
+    argument("--backend", default=None, help=OF_A_RUN["backend"]),
+    argument("--auto-approve", action="store_true", help="answer every gate with its first choice"),
+    argument("--live", default="", metavar="MODE", help="live view: auto, on or off"),
+)
+
+
+def _read(magic: Any, line: str) -> Any:
+    """The arguments of a magic; a wrong one raises IPython's UsageError, which shows as one line.
+
+    Split here and not by IPython, which does not join ``--param who="the team"``.
+    """
+    words = shlex.shlex(line, posix=True, punctuation_chars=False)
+    words.whitespace_split, words.escape, words.commenters = True, "", ""
+    try:
+        return magic.parser.parse_args(list(words))
+    except ValueError:
+        raise OptionError("a quotation mark on the magic's line is not closed", hint='as in --param who="me"') from None
+
+
+def _run_arguments(function: Any) -> Any:
+    for decorate in reversed(_RUN_ARGUMENTS):
+        function = decorate(function)
+    return function
+
+
+@magics_class
+class AttractorMagics(Magics):
+    """The magics of one shell."""
+
+    shell: InteractiveShell
+
+    def __init__(self, shell: InteractiveShell, presenter: Presenter) -> None:
+        super().__init__(shell)
+        self._presenter = presenter
+
+    @no_var_expand
+    @cell_magic
+    @magic_arguments()
+    @argument("name", nargs="?", default="", help="variable that gets the pipeline")
+    @argument("--run", action="store_true", help="run it; NAME_run is the handle")
+    @argument("--quiet", action="store_true", help="show only errors")
+    @argument("--write", default="", metavar="FILE", help="also write the text to a .dot file")
+    @_run_arguments
+    def attractor(self, line: str, cell: str) -> Any:
+        """Make a pipeline of the cell's DOT text: read, lint, draw, and with --run run it."""
+        options = _read(self.attractor, line)
+        _check_name(options.name)
+        params = read_params(options.param)
+        if options.write:
+            from attractor_nb.runtime.prepare.run_options import as_path  # noqa: PLC0415 - loads all that a run is
+            from attractor_nb.storage.files.user_files import write_file  # noqa: PLC0415 - %load_ext stays light
+
+            write_file(as_path(options.write, "--write"), cell)
+        pipeline = self._make(SourceText(cell, CELL_NAME, first_line=BODY_LINE), options, params)
+        self._register_functions(pipeline)
+        self._register_models(pipeline)
+        name = options.name or pipeline.name
+        if name.isidentifier():
+            self.shell.user_ns[name] = pipeline
+        if options.run and not _has_errors(pipeline):
+            run = self._run(pipeline, options, params)
+            if name.isidentifier():
+                self.shell.user_ns[name + RUN_SUFFIX] = run
+            return None if options.quiet else run
+        if options.quiet and not _has_errors(pipeline):
+            return None
+        return pipeline
+
+    @line_magic
+    @magic_arguments()
+    @argument("name", help="variable that holds a pipeline")
+    @argument("--trust", action="store_true", help="run the commands of a loaded pipeline, this once")
+    @_run_arguments
+    def attractor_run(self, line: str) -> Any:
+        """Run a pipeline and return the run."""
+        options = _read(self.attractor_run, line)
+        return self._run(self._pipeline(options.name), options, read_params(options.param))
+
+    @line_magic
+    @magic_arguments()
+    @argument("name", help="variable that holds a pipeline")
+    def attractor_lint(self, line: str) -> Any:
+        """The findings of a pipeline."""
+        options = _read(self.attractor_lint, line)
+        return self._pipeline(options.name).lint()
+
+    @line_magic
+    @magic_arguments()
+    @argument("file", help="a .dot file")
+    @argument("name", nargs="?", default="", help="variable that gets the pipeline")
+    @_run_arguments
+    def attractor_load(self, line: str) -> Any:
+        """Make a pipeline of a file."""
+        options = _read(self.attractor_load, line)
+        _check_name(options.name)
+        pipeline = self._make(Path(options.file), options, read_params(options.param))
+        name = options.name or pipeline.name
+        if name.isidentifier():
+            self.shell.user_ns[name] = pipeline
+        return pipeline
+
+    @line_magic
+    @magic_arguments()
+    @argument("directory", nargs="?", default="", help="where runs are kept")
+    def attractor_runs(self, line: str) -> Any:
+        """The runs that are kept, newest first."""
+        from attractor_nb.pipeline.runs import runs  # noqa: PLC0415 - %load_ext stays light
+
+        options = _read(self.attractor_runs, line)
+        return runs(options.directory) if options.directory else runs()
+
+    @line_magic
+    @magic_arguments()
+    @argument("directory", nargs="?", default="", help="the session's directory; the active one here")
+    @argument("--wait", action="store_true", help="return when the session has ended")
+    def attractor_watch(self, line: str) -> None:
+        """Show how the agents of a session stand, until all have ended."""
+        from attractor_nb.notebook.live.live_tables import watch_session  # noqa: PLC0415 - as above
+
+        options = _read(self.attractor_watch, line)
+        watch_session(options.directory or None, wait=options.wait)
+
+    def _make(self, source: SourceText | Path, options: Any, params: dict[str, Any]) -> Any:
+        from attractor_nb.pipeline.pipeline import Pipeline  # noqa: PLC0415 - %load_ext stays light
+
+        return Pipeline(
+            source, backend=options.backend, interviewer="auto" if options.auto_approve else None, params=params or None
+        )
+
+    def _register_functions(self, pipeline: Any) -> None:
+        """Register the functions of the notebook that the cell names (``function=count``); not those of its imports."""
+        for node in pipeline.graph.nodes.values():
+            name = node.get("function", str, "")
+            found = cast("object", self.shell.user_ns.get(name))
+            if inspect.isfunction(found) and found.__module__ == "__main__":
+                pipeline.register_function(name, found)
+
+    def _register_models(self, pipeline: Any) -> None:
+        """Register the pydantic models of the notebook that the cell names (``response_schema=Review``)."""
+        graph = pipeline.graph
+        named = [node.get(name, str, "") for node in graph.nodes.values() for name in ("response_schema", "human.form")]
+        names: dict[str, Any] = self.shell.user_ns
+        for name, model in models_in(names, {*named, graph.get("inputs_schema", str, "")}).items():
+            pipeline.register_schema(name, model)
+
+    def _run(self, pipeline: Any, options: Any, params: dict[str, Any]) -> Any:
+        given: dict[str, Any] = {
+            "params": params,
+            "backend": options.backend,
+            "trust": getattr(options, "trust", False),
+        }
+        if options.auto_approve:
+            given["interviewer"] = "auto"
+        before, self._presenter.live_mode = self._presenter.live_mode, options.live
+        try:
+            return pipeline.run(**{name: value for name, value in given.items() if value})
+        finally:
+            self._presenter.live_mode = before
+
+    def _pipeline(self, name: str) -> Any:
+        """The pipeline that a variable holds."""
+        names: dict[str, Any] = self.shell.user_ns
+        found = names.get(name)
+        if hasattr(found, "lint") and hasattr(found, "run"):
+            return found
+        known = [key for key, value in names.items() if _is_public_pipeline(key, value)]
+        what = f"`{name}` is not a pipeline" if found is not None else f"there is no pipeline `{name}`"
+        raise OptionError(what + did_you_mean(name, known), hint=_known(known))
+
+
+def read_params(texts: Iterable[str]) -> dict[str, Any]:
+    """``k=v`` texts as values: JSON where they are JSON, else text.
+
+    >>> read_params(["retries=3", "goal=ship it", "tags=[1, 2]"])
+    {'retries': 3, 'goal': 'ship it', 'tags': [1, 2]}
+    """
+    values: dict[str, Any] = {}
+    for text in texts:
+        key, sign, value = text.partition("=")
+        if not sign or not key.strip():
+            raise OptionError(f"--param {text} is not of the form name=value", hint="for example --param goal=ship")
+        try:
+            values[key.strip()] = read_bounded_json(value)
+        except ValueError:
+            values[key.strip()] = value
+    return values
+
+
+def _check_name(name: str) -> None:
+    if name and not name.isidentifier():
+        raise OptionError(f"`{name}` cannot be a variable's name", hint="use letters, digits and underscores")
+
+
+def _has_errors(pipeline: Any) -> bool:
+    return any(found.is_error for found in pipeline.diagnostics)
+
+
+def _is_public_pipeline(key: str, value: object) -> bool:
+    return not key.startswith("_") and hasattr(type(value), "lint") and hasattr(type(value), "run")
+
+
+def _known(names: Sequence[str]) -> str:
+    return f"existing pipelines: {', '.join(names)}" if names else "make one with %%attractor NAME"

@@ -1,4 +1,4 @@
-"""What can stand in the value of an attribute, up to the word that is being written (pure)."""
+"""Completions of an attribute's value, up to the word that is being written (pure)."""
 
 from __future__ import annotations
 
@@ -9,18 +9,15 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.languages.stylesheet import PROPERTIES
 from attractor_nb.model.calls.providers import PROVIDERS
 from attractor_nb.model.outcome import StageStatus
-from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
-from attractor_nb.model.vocabulary.attribute_table import AGENT_TOOLS, FALLBACK_REASONS
+from attractor_nb.model.vocabulary.attribute_table import AGENT_TOOLS, FALLBACK_REASONS, AttributeSpec, AttrType, Scope
 from attractor_nb.model.vocabulary.attributes import attribute
-from attractor_nb.model.vocabulary.comma_lists import comma_list
 from attractor_nb.model.vocabulary.shapes import MANAGER_CONDITIONS, PIPELINE_TYPE, SHAPE_TO_TYPE
-from attractor_nb.model.vocabulary.value_paths import CONTEXT_PREFIX
+from attractor_nb.model.vocabulary.value_forms import CONTEXT_PREFIX, comma_list
 from attractor_nb.model.vocabulary.variables import FILTERS, NAMING_ATTRIBUTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from attractor_nb.model.vocabulary.attribute_kinds import AttributeSpec
     from attractor_nb.notebook.cell_outline import CellOutline
 
 ACTIONS: Final = ("observe", "steer", "wait")
@@ -56,27 +53,16 @@ NOTHING: Final = Suggestions("", ())
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value that is being written.
+    """A value that is being written."""
 
-    Attributes:
-        scope: What the attribute is of.
-        name: The attribute.
-        written: The value up to the cursor.
-        after: What stands behind the cursor.
-        provider: The ``llm_provider`` that stands beside it; empty without one.
-        outline: What else the text mentions.
-        listed_models: The models of a provider, or of all, that a price list names.
-        node_id: The node that it is of; empty where it is of none.
-    """
-
-    scope: Scope
-    name: str
-    written: str
-    after: str
-    provider: str
-    outline: CellOutline
-    listed_models: Callable[[str], Sequence[str]]
-    node_id: str = ""
+    scope: Scope  #: What the attribute is of.
+    name: str  #: The attribute.
+    written: str  #: The value up to the cursor.
+    after: str  #: What stands behind the cursor.
+    provider: str  #: The ``llm_provider`` that stands beside it; empty without one.
+    outline: CellOutline  #: What else the text mentions.
+    listed_models: Callable[[str], Sequence[str]]  #: The models of a provider, or of all, that a price list names.
+    node_id: str = ""  #: The node that it is of; empty where it is of none.
 
 
 def fitting(fragment: str, words: Iterable[FittingValue]) -> Suggestions:
@@ -85,7 +71,7 @@ def fitting(fragment: str, words: Iterable[FittingValue]) -> Suggestions:
 
 
 def fitting_value(value: Value) -> Suggestions:
-    """What can stand where a value is being written."""
+    """The completions for a value that is being written."""
     if value.name in NAMING_ATTRIBUTES and "$" in value.written:
         return _variables(value)
     if value.name in CONDITIONS:

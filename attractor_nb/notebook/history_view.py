@@ -14,23 +14,22 @@ import anywidget
 import traitlets
 
 from attractor_nb.errors import AttractorError, RunNotFound
-from attractor_nb.pipeline.runs import RunTable
+from attractor_nb.pipeline.runs import RunRow, RunTable
 from attractor_nb.redaction import redacted
 from attractor_nb.studio.compare.compare_runs import PLAIN_TEXT_CHARS, run_diff
 from attractor_nb.studio.compare.comparison_page import comparison_values
 from attractor_nb.studio.history.history_table import run_plain
 from attractor_nb.studio.history.waiting_gates import shown_place
-from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.frontend import script, widget_styles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from attractor_nb.pipeline.run import Run
-    from attractor_nb.pipeline.runs import RunRow
 
 
-class HistoryDesk:
+class HistoryRequests:
     """Does what a view asks of a table of runs, and says what came of it. Knows no widget."""
 
     def __init__(self, table: RunTable) -> None:
@@ -38,7 +37,7 @@ class HistoryDesk:
         self.resumed: dict[str, Run] = {}
 
     def rows(self) -> list[dict[str, Any]]:
-        """What is shown of each run; one that was resumed here is followed until the list has its end."""
+        """The displayed values of each run; one that was resumed here is followed until the list ends."""
         rows = [run_plain(index, row, shown_place(row.logs_root)) for index, row in enumerate(self.table)]
         return [{**row, "is_live": True} if row["key"] in self.resumed else row for row in rows]
 
@@ -80,28 +79,22 @@ class HistoryDesk:
 
 
 class HistoryView(anywidget.AnyWidget):
-    """The list of runs.
-
-    Attributes:
-        rows: As of ``HistoryDesk.rows``.
-        caption: The runs base, for screen readers.
-        place: The key that marks the static output.
-    """
+    """The list of runs."""
 
     _esm = script("history")
     _css = widget_styles()
-    rows = traitlets.List().tag(sync=True)
-    caption = traitlets.Unicode().tag(sync=True)
-    place = traitlets.Unicode().tag(sync=True)
+    rows = traitlets.List().tag(sync=True)  #: As of ``HistoryRequests.rows``.
+    caption = traitlets.Unicode().tag(sync=True)  #: The runs base, for screen readers.
+    place = traitlets.Unicode().tag(sync=True)  #: The key that marks the static output.
 
     def __init__(self, table: RunTable, place: str = "") -> None:
-        self._desk = HistoryDesk(table)
-        super().__init__(rows=self._desk.rows(), caption=shown_place(table.base), place=place)
+        self._requests = HistoryRequests(table)
+        super().__init__(rows=self._requests.rows(), caption=shown_place(table.base), place=place)
         self.on_msg(self._on_message)
 
     def _on_message(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
-        reply = self._desk.answer(content)
-        rows = self._desk.rows()
+        reply = self._requests.answer(content)
+        rows = self._requests.rows()
         if rows != self.rows:
             self.rows = rows
         if reply is not None:

@@ -8,8 +8,8 @@ from collections import OrderedDict
 from os import urandom
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.notebook.pictures import bundle_of, placed
-from attractor_nb.notebook.surroundings import is_live, probe
+from attractor_nb.notebook.environment import is_live, probe
+from attractor_nb.notebook.saved_output import bundle_of, placed
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.runs import RunTable
     from attractor_nb.studio.compare.compare_runs import Comparison
     from attractor_nb.studio.inspect.inspection import StageInspection
-    from attractor_nb.studio.replay.replay_run import Replay
+    from attractor_nb.studio.replay_frames import Replay
     from attractor_nb.studio.timeline.run_timeline import RunTimeline
 
 MOST_VIEWS: Final = 16
@@ -57,7 +57,7 @@ class PastViews:
             raise NotImplementedError
         from IPython.display import display  # noqa: PLC0415 - %load_ext stays light
 
-        from attractor_nb.notebook.past_widgets import TimelineView  # noqa: PLC0415 - as above
+        from attractor_nb.notebook.view_actions import TimelineView  # noqa: PLC0415 - as above
 
         key = urandom(8).hex()
         view = TimelineView(shown, key)
@@ -72,7 +72,7 @@ class PastViews:
             raise NotImplementedError  # IPython then asks the replay itself: its last moment
         from IPython.display import display  # noqa: PLC0415 - %load_ext stays light
 
-        from attractor_nb.notebook.past_widgets import ReplayView  # noqa: PLC0415 - as above
+        from attractor_nb.notebook.view_actions import ReplayView  # noqa: PLC0415 - as above
 
         key = urandom(8).hex()
         bundle = bundle_of(replay)
@@ -100,7 +100,7 @@ class PastViews:
             raise NotImplementedError
         from IPython.display import display  # noqa: PLC0415 - %load_ext stays light
 
-        from attractor_nb.notebook.past_widgets import CompareView  # noqa: PLC0415 - as above
+        from attractor_nb.notebook.view_actions import CompareView  # noqa: PLC0415 - as above
         from attractor_nb.studio.compare.comparison_page import comparison_html  # noqa: PLC0415 - as above
 
         key = urandom(8).hex()

@@ -1,6 +1,6 @@
-"""How runs and pipelines appear in a shell: live where somebody can click, as what lasts elsewhere.
+"""The display of runs and pipelines in a shell: live where somebody can click, static elsewhere.
 
-The pipeline package knows no notebook; it calls who registered. Here is who registers. Widgets are
+The pipeline package knows no notebook: it calls the presenter that this module registers. Widgets are
 imported when the first run is shown live, not before.
 
 A button's click reaches Python through the kernel. A cell that holds the kernel while it waits for
@@ -27,20 +27,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
 
 from attractor_nb.errors import GateWouldBlock
-from attractor_nb.notebook.pictures import bundle_of
-from attractor_nb.notebook.surroundings import is_live, probe
+from attractor_nb.notebook.environment import Names, Surroundings, is_live, probe
+from attractor_nb.notebook.saved_output import bundle_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from IPython.core.interactiveshell import InteractiveShell
 
-    from attractor_nb.maps.map_result import MapRun
-    from attractor_nb.notebook.editing import Desks
-    from attractor_nb.notebook.live.gate_inbox import LiveInbox
-    from attractor_nb.notebook.live.live_map import LiveMap
-    from attractor_nb.notebook.live.live_runs import LiveRuns
-    from attractor_nb.notebook.surroundings import Names, Surroundings
+    from attractor_nb.maps.map_launch import MapRun
+    from attractor_nb.notebook.editing import EditorViews
+    from attractor_nb.notebook.live.gate_card import LiveInbox
+    from attractor_nb.notebook.live.live_run import LiveRuns
+    from attractor_nb.notebook.live.live_tables import LiveMap
     from attractor_nb.studio.edit.editor import Editor
     from attractor_nb.studio.edit.run_form import RunForm
     from attractor_nb.studio.history.waiting_gates import Inbox
@@ -50,7 +49,7 @@ SUBSHELLS = (7, 0)
 
 
 class PendingGate(Protocol):
-    """What is asked of a gate here."""
+    """The part of a waiting gate that is needed here."""
 
     @property
     def stage(self) -> str:
@@ -59,7 +58,7 @@ class PendingGate(Protocol):
 
     @property
     def deadline(self) -> float | None:
-        """When its wait ends by itself, or None."""
+        """The time when its wait times out, or None."""
         ...
 
 
@@ -79,9 +78,6 @@ def refuse_endless_wait(around: Surroundings, gates: Sequence[PendingGate], *, i
 
     A gate with a deadline ends without a click, so where nobody can click it is waited for. Where
     somebody could, a button that does not work is worse than an error.
-
-    Raises:
-        GateWouldBlock: A pending gate would never be answered.
     """
     if not around.has_kernel or threading.current_thread() is not threading.main_thread():
         return
@@ -125,7 +121,7 @@ class Presenter:
         self._maps: WeakKeyDictionary[Any, LiveMap] = WeakKeyDictionary()
         self._cells: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self._live_run_ids: set[str] = set()
-        self._desks: Desks | None = None
+        self._editors: EditorViews | None = None
         self._inbox: LiveInbox | None = None
 
     def present(self, run: Any) -> None:
@@ -142,7 +138,7 @@ class Presenter:
         self._live_run_ids.add(run.id)
 
     def _present_map(self, run: MapRun) -> None:
-        from attractor_nb.notebook.live.live_map import LiveMap  # noqa: PLC0415 - as above
+        from attractor_nb.notebook.live.live_tables import LiveMap  # noqa: PLC0415 - as above
 
         view = LiveMap()
         view.show(run)
@@ -191,7 +187,7 @@ class Presenter:
         """The questions that wait as a cell's value: as cards where somebody can click."""
         if not is_live(probe(self._shell), self.live_mode):
             raise NotImplementedError  # IPython then asks the inbox itself
-        from attractor_nb.notebook.live.gate_inbox import LiveInbox  # noqa: PLC0415 - as above
+        from attractor_nb.notebook.live.gate_card import LiveInbox  # noqa: PLC0415 - as above
 
         self._inbox = self._inbox or LiveInbox()
         self._inbox.show(inbox)
@@ -200,7 +196,7 @@ class Presenter:
         """The form of a pipeline's inputs as a cell's value: fields where somebody can fill them in."""
         if not is_live(probe(self._shell), self.live_mode):
             raise NotImplementedError  # IPython then asks the form itself
-        from attractor_nb.notebook.run_form_widget import RunFormView  # noqa: PLC0415 - %load_ext stays light
+        from attractor_nb.notebook.editing import RunFormView  # noqa: PLC0415 - %load_ext stays light
 
         RunFormView(form, self.open_runs()).show()
 
@@ -251,7 +247,7 @@ class Presenter:
     def open_runs(self) -> LiveRuns:
         """The live views of this shell."""
         if self._runs is None:
-            from attractor_nb.notebook.live.live_runs import LiveRuns  # noqa: PLC0415 - the first imports widgets
+            from attractor_nb.notebook.live.live_run import LiveRuns  # noqa: PLC0415 - the first imports widgets
 
             self._runs = LiveRuns()
         return self._runs
@@ -263,12 +259,12 @@ class Presenter:
 
             self._reopener = Reopener(lambda run, key: self.open_runs().open(run, key=key))
 
-    def _open_desks(self) -> Desks:
-        if self._desks is None:
-            from attractor_nb.notebook.editing import Desks  # noqa: PLC0415 - imports widgets
+    def _open_desks(self) -> EditorViews:
+        if self._editors is None:
+            from attractor_nb.notebook.editing import EditorViews  # noqa: PLC0415 - imports widgets
 
-            self._desks = Desks()
-        return self._desks
+            self._editors = EditorViews()
+        return self._editors
 
     def _display_with_words(self, ended: Any) -> None:
         """The picture of a run, and under it the line that only a terminal would show otherwise."""

@@ -16,23 +16,18 @@ from attractor_nb.views.frontend import script, widget_styles
 from attractor_nb.views.texts.prose import shown_stage
 
 if TYPE_CHECKING:
-    from attractor_nb.notebook.live.live_runs import LiveRuns
+    from attractor_nb.notebook.live.live_run import LiveRuns
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.studio.inspect.inspection import StageInspection
 
 
 class StageDisplay(ActingView):
-    """A stage.
-
-    Attributes:
-        stage: Its plain form.
-        place: The key that marks the static output.
-    """
+    """A stage."""
 
     _esm = script("stage_view")
     _css = widget_styles()
-    stage = traitlets.Dict().tag(sync=True)
-    place = traitlets.Unicode().tag(sync=True)
+    stage = traitlets.Dict().tag(sync=True)  #: Its plain form.
+    place = traitlets.Unicode().tag(sync=True)  #: The key that marks the static output.
 
     def __init__(self, shown: StageInspection, run: Execution, place: str, views: LiveRuns) -> None:
         super().__init__(place=place)

@@ -1,1 +1,1 @@
-"""Where everything meets: a pipeline is prepared, wired to its plugs, run, and read again."""
+"""The top layer: prepares a pipeline, connects its parts, runs it, and reads it back."""

@@ -13,7 +13,7 @@ from attractor_nb.studio.compare.compare_runs import Comparison, run_diff
 if TYPE_CHECKING:
     from os import PathLike
 
-    from attractor_nb.maps.map_result import MapResult, MapRun
+    from attractor_nb.maps.map_launch import MapResult, MapRun
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.runtime.handles.run_result import RunResult
 
@@ -31,7 +31,7 @@ def diff(
     a: Execution | RunResult | MapRun | MapResult | str | PathLike[str],
     b: Execution | RunResult | MapRun | MapResult | str | PathLike[str],
 ) -> Comparison | MapComparison:
-    """What two runs, or two maps, did differently: path, outcomes, texts and context; or rows and outputs; cost, time.
+    """Compare two runs, or two maps: path, outcomes, texts and context, or rows and outputs; cost and time.
 
     They may be of the same graph or of two; one that goes on is compared as far as it has come. The rows of maps are
     matched by their inputs.

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any, Never
 
 from attractor_nb.model.vocabulary.option_meanings import OF_A_PIPELINE
 from attractor_nb.pipeline.pipeline import Pipeline
-from attractor_nb.runtime.prepare.run_options import as_path, given_options, tells_options
+from attractor_nb.runtime.prepare.run_options import (
+    BackendSpec,
+    ExecutorSpec,
+    InterviewerSpec,
+    as_path,
+    given_options,
+    tells_options,
+)
 from attractor_nb.runtime.stored_execution import read_definition
 
 if TYPE_CHECKING:
@@ -15,11 +22,10 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from attractor_nb.handlers.supervision import GuardFunction
+    from attractor_nb.handlers.manager_loop import GuardFunction
     from attractor_nb.model.diagnostic import Severity
     from attractor_nb.protocols import Handler, LintRule, Transform
     from attractor_nb.runtime.definition import Definition
-    from attractor_nb.runtime.prepare.run_options import BackendSpec, ExecutorSpec, InterviewerSpec
     from attractor_nb.runtime.prepare.sources import Source
 
 

@@ -3,32 +3,185 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from attractor_nb.errors import OptionError
 from attractor_nb.lazy_imports import later
-from attractor_nb.model.nearest_name import did_you_mean
-from attractor_nb.pipeline.methods.fill_in_form import FillingIn
-from attractor_nb.pipeline.methods.over_rows import OverRows
-from attractor_nb.pipeline.methods.resume_directory import ResumingDirectory
-from attractor_nb.pipeline.methods.resume_map import ResumingMap
-from attractor_nb.pipeline.methods.start_run import Starting
-from attractor_nb.pipeline.methods.try_out import Trying
-from attractor_nb.pipeline.preview import Previewing
+from attractor_nb.model.graph import Graph, Node, plain_attrs
+from attractor_nb.model.texts import did_you_mean
+from attractor_nb.pipeline.methods.map import OverRows, ResumingMap
+from attractor_nb.pipeline.methods.start_run import FillingIn, ResumingDirectory, Starting, Trying
+from attractor_nb.runtime.definition import Definition
+from attractor_nb.runtime.prepare.run_options import BackendSpec, BoundKeywords, as_dict, as_path, given_options, takes
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from os import PathLike
     from pathlib import Path
 
-    from attractor_nb.model import text_files
-    from attractor_nb.model.graph import Graph, Node
+    import networkx as nx
+
+    from attractor_nb.model import graph as text_files
     from attractor_nb.pipeline import run
     from attractor_nb.pipeline.run import Run
+    from attractor_nb.runtime.prepare import declared_inputs
+    from attractor_nb.studio.edit import lint_report
     from attractor_nb.studio.edit.editor import Editor
-    from attractor_nb.transforms import merge
+    from attractor_nb.studio.edit.lint_report import LintReport
+    from attractor_nb.studio.estimate import estimated_usage, preflight, run_estimate
+    from attractor_nb.studio.estimate.estimated_usage import Assumptions
+    from attractor_nb.studio.estimate.hindsight import Hindsight
+    from attractor_nb.studio.estimate.preflight import Preflight
+    from attractor_nb.studio.estimate.run_estimate import Estimate, ModelReport
+    from attractor_nb.transforms import splicing
+    from attractor_nb.views import findings_table, mermaid, text_table
+    from attractor_nb.views.drawings import svg
 else:
-    merge = later("attractor_nb.transforms.merge")
+    estimated_usage = later("attractor_nb.studio.estimate.estimated_usage")
+    run_estimate = later("attractor_nb.studio.estimate.run_estimate")
+    findings_table = later("attractor_nb.views.findings_table")
+    lint_report = later("attractor_nb.studio.edit.lint_report")
+    mermaid = later("attractor_nb.views.mermaid")
+    preflight = later("attractor_nb.studio.estimate.preflight")
+    declared_inputs = later("attractor_nb.runtime.prepare.declared_inputs")
+    svg = later("attractor_nb.views.drawings.svg")
+    text_table = later("attractor_nb.views.text_table")
+    splicing = later("attractor_nb.transforms.splicing")
     run = later("attractor_nb.pipeline.run")
-    text_files = later("attractor_nb.model.text_files")
+    text_files = later("attractor_nb.model.graph")
+
+
+# The static parts of a pipeline, which run nothing: findings, estimates, needs, pictures.
+
+
+class Previewing(Definition):
+    """The part of a pipeline that looks at its graph and at past runs only."""
+
+    def lint(self) -> LintReport:
+        """All findings; ``lint().fix()`` shows what the fixes would change."""
+        return lint_report.LintReport(self.diagnostics, self.source)
+
+    def models(self, backend: BackendSpec = None) -> ModelReport:
+        """The model that answers each node's prompt, and the rule of stylesheet or graph that decides it (spec 8.5).
+
+        Args:
+            backend: The backend whose own model holds for nodes that nobody names one for; this pipeline's
+                by default.
+        """
+        return run_estimate.model_report(self.graph, self._defaults["backend"] if backend is None else backend)
+
+    @takes(BoundKeywords)
+    def estimate(
+        self,
+        params: Mapping[str, Any] | None = None,
+        *,
+        backend: BackendSpec = None,
+        assumptions: Assumptions | None = None,
+        **options: Unpack[BoundKeywords],
+    ) -> Estimate:
+        """Estimate the usage of a run, expected and worst, in tokens and USD. Nothing is run or asked.
+
+        Args:
+            params: Inputs of the run: conditions on the likely path see them, and prompts have their text.
+            backend: The backend whose own model holds for nodes that nobody names one for.
+            assumptions: What is taken for granted where nothing says otherwise.
+
+        Raises:
+            ValidationError: Lint found errors.
+            OptionError: A bound or the backend is none, or an input is misspelt.
+        """
+        self.refuse_errors()
+        return run_estimate.estimate(
+            self.graph,
+            name=self.name,
+            values=declared_inputs.checked_inputs(
+                self, {**self.params, **as_dict("params", params or {})}, is_whole=False
+            ),
+            backend=self._defaults["backend"] if backend is None else backend,
+            assumptions=assumptions or estimated_usage.Assumptions(),
+            bounds=given_options(options),
+            schemas=self.schemas,
+        )
+
+    def doctor(
+        self, backend: BackendSpec = None, *, runs_dir: str | Path | None = None, online: bool = False
+    ) -> Preflight:
+        """Check that everything a run needs is there: models, keys, programs, disk. Nothing is run.
+
+        Args:
+            backend: What would answer prompts; this pipeline's by default.
+            runs_dir: Where runs would be kept; this pipeline's by default.
+            online: Look whether the servers of its models can be reached, too.
+        """
+        place = self._defaults["runs_dir"] if runs_dir is None else runs_dir
+        return preflight.examine(
+            self.graph,
+            name=self.name,
+            diagnostics=self.judged_for_a_run(),
+            backend=self._defaults["backend"] if backend is None else backend,
+            runs_dir=None if place is None else as_path(place, "runs_dir"),
+            is_online=online,
+        )
+
+    def hindsight(self, runs: object) -> Hindsight:
+        """Find past runs that would take another path on this graph. No model is called and nothing is run.
+
+        Args:
+            runs: Runs, results or directories: one, or several, such as ``runs()`` gives.
+
+        Raises:
+            ValidationError: Lint found errors.
+            OptionError: Something among them can be no run.
+        """
+        from attractor_nb.studio.estimate.hindsight import hindsight  # noqa: PLC0415 - few pipelines look back
+
+        self.refuse_errors()
+        return hindsight(self.graph, runs)
+
+    # -- drawing -------------------------------------------------------------------------------------
+
+    def to_svg(self) -> str:
+        """The graph as a picture, errors marked."""
+        return svg.render_svg(self.graph, diagnostics=self.diagnostics, is_whole=False)
+
+    def to_png(self, path: str | PathLike[str], *, theme: str = "light", scale: float = 2.0) -> Path:
+        """Write the drawing as PNG, with the extra ``png``.
+
+        Args:
+            path: The file.
+            theme: ``light`` or ``dark``.
+            scale: Pixels for each unit of the drawing.
+        """
+        from attractor_nb.studio.export_page import write_png  # noqa: PLC0415 - as above
+
+        return write_png(self.to_svg(), path, theme=theme, scale=scale)
+
+    def to_mermaid(self) -> str:
+        """The graph as a Mermaid flowchart."""
+        return mermaid.to_mermaid(self.graph)
+
+    def to_networkx(self) -> nx.MultiDiGraph[str]:
+        """The graph with all attributes, for analysis; parallel edges are kept."""
+        import networkx as nx  # noqa: PLC0415 - 600 ms that most sessions never need
+
+        result: nx.MultiDiGraph[str] = nx.MultiDiGraph()  # pyright: ignore[reportMissingTypeArgument, reportUnknownVariableType] - it takes none at run time
+        result.graph.update(plain_attrs(self.graph.attrs), name=self.graph.name)
+        for node in self.graph.nodes.values():
+            result.add_node(node.id, handler_type=self.graph.handler_types[node.id], **plain_attrs(node.attrs))
+        for index, edge in enumerate(self.graph.edges):
+            result.add_edge(edge.source, edge.target, key=index, **plain_attrs(edge.attrs))
+        return result
+
+    def __str__(self) -> str:
+        parts = [text_table.graph_text(self.graph)]
+        if self.diagnostics:
+            parts.append(findings_table.findings_text(self.diagnostics))
+        return "\n".join(parts)
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
+        return svg.picture_bundle(self.to_svg(), str(self))
 
 
 class Pipeline(Starting, ResumingDirectory, OverRows, ResumingMap, Trying, FillingIn, Previewing):
@@ -53,7 +206,7 @@ class Pipeline(Starting, ResumingDirectory, OverRows, ResumingMap, Trying, Filli
 
     @property
     def run_kind(self) -> type[Run]:
-        """What its runs are handed out as."""
+        """The class of its runs."""
         return run.Run
 
     def node(self, node_id: str) -> PipelineNode:
@@ -88,15 +241,10 @@ class Pipeline(Starting, ResumingDirectory, OverRows, ResumingMap, Trying, Filli
 
 @dataclass(frozen=True)
 class PipelineNode:
-    """A node of a pipeline.
+    """A node of a pipeline."""
 
-    Attributes:
-        pipeline: The pipeline.
-        id: The node's id.
-    """
-
-    pipeline: Pipeline
-    id: str
+    pipeline: Pipeline  #: The pipeline.
+    id: str  #: The node's id.
 
     def __post_init__(self) -> None:
         """Check that there is such a node."""
@@ -129,5 +277,5 @@ class PipelineNode:
             if found.rule == text_files.TEXT_FILE:
                 raise OptionError(found.message, hint="fix the pipeline that takes the place of the node")
         graph = text_files.with_literal_texts(inner.graph)  # as read: none names a file of the host's
-        graph = merge.replaced(host.parsed, self.id, graph, f"{self.id}_" if prefix is None else prefix)
+        graph = splicing.replaced(host.parsed, self.id, graph, f"{self.id}_" if prefix is None else prefix)
         return host.with_source(graph, inner)

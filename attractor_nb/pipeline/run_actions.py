@@ -1,7 +1,7 @@
-"""What the buttons of an inspector ask for, as plain messages: fork a run, rewind it, pin an answer, tell a stage.
+"""Requests of an inspector's buttons as plain messages: fork a run, rewind it, pin an answer, tell a stage.
 
-Each is one call of ``Run`` or of its debugger, and the message shows that call: nothing can be clicked that
-cannot be called. An error of ours is part of the answer, in words.
+Each is one call of ``Run`` or of its debugger, and the message shows that call: every click has a call in
+Python. A known error is part of the answer, in words.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from attractor_nb.model.branch import parts_of
 from attractor_nb.model.child import CHILD_SEPARATOR
 from attractor_nb.redaction import MARK, redacted
 from attractor_nb.runtime.handles.presenters import name_of
-from attractor_nb.runtime.past import look_back
+from attractor_nb.runtime.past import read_history
 from attractor_nb.runtime.pins import MODEL_TYPE, check_can_stand_in
 from attractor_nb.studio.history.waiting_gates import load_call
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from attractor_nb.pipeline.run import Run
-    from attractor_nb.runtime.past import KnownVisit
+    from attractor_nb.runtime.past import RecordedVisit
 
     Begin = Callable[[str, Callable[[], Run]], Run]
 
@@ -36,19 +36,19 @@ _MOST_KEPT: Final = 100
 """Requests whose answers are remembered, so that one that is sent twice is done once."""
 
 
-def begin_unseen(_title: str, start: Callable[[], Run]) -> Run:
+def start_hidden(_title: str, start: Callable[[], Run]) -> Run:
     """Begin a run where nobody shows it."""
     return start()
 
 
-class ActionDesk:
+class InspectorActions:
     """Does what the inspector of one run asks for.
 
     Attributes:
         run: The run; after a rewind the handle that goes on with it.
     """
 
-    def __init__(self, run: Run, begin: Begin = begin_unseen) -> None:
+    def __init__(self, run: Run, begin: Begin = start_hidden) -> None:
         """Serve a run.
 
         Args:
@@ -165,7 +165,7 @@ class ActionDesk:
     # -- what can be done ----------------------------------------------------------------------------
 
     def actions(self, node: str, visit: int | None, branch: str = "") -> dict[str, Any]:
-        """What can be done with a stage.
+        """The possible actions on a stage.
 
         Args:
             node: The node; ``node>inner`` is a stage of the node's child run.
@@ -194,13 +194,15 @@ class ActionDesk:
             "pin": {"call": self._line(pinning), "why": why or self._why_no_pin(node, known)},
         }
 
-    def _known(self, node: str, visit: int | None, branch: str) -> tuple[KnownVisit | None, KnownVisit | None, str]:
+    def _known(
+        self, node: str, visit: int | None, branch: str
+    ) -> tuple[RecordedVisit | None, RecordedVisit | None, str]:
         """The visit, the latest one that counts, and why nothing can be done at all."""
         if CHILD_SEPARATOR in node:
             above = node.partition(CHILD_SEPARATOR)[0]
             return None, None, f"It is a stage of the child run of {above}: go back at {above}."
         try:
-            visits = look_back(self.run).visits_of(node)
+            visits = read_history(self.run).visits_of(node)
         except AttractorError as error:
             return None, None, redacted(error.message)
         counted = [one for one in visits if not one.is_set_aside and one.record.branch == branch]
@@ -214,7 +216,7 @@ class ActionDesk:
         return known, latest, GOES_ON if is_going else ""
 
     @staticmethod
-    def _why_not_here(known: KnownVisit | None) -> str:
+    def _why_not_here(known: RecordedVisit | None) -> str:
         if known is None:
             return _NOT_VISITED
         if known.is_set_aside:
@@ -231,7 +233,7 @@ class ActionDesk:
             return f"The run waits at {self.run.gates[0].stage}: answer, or stop it, then it can be rewound."
         return "The run is stopped at a breakpoint: end it, then it can be rewound."
 
-    def _why_no_pin(self, node: str, known: KnownVisit | None) -> str:
+    def _why_no_pin(self, node: str, known: RecordedVisit | None) -> str:
         try:
             check_can_stand_in(node, self.run.graph.handler_types[node])
         except OptionError as error:
@@ -240,7 +242,7 @@ class ActionDesk:
             return "This visit has no outcome."
         return ""
 
-    def _prompt(self, node: str, known: KnownVisit | None) -> str | None:
+    def _prompt(self, node: str, known: RecordedVisit | None) -> str | None:
         """The prompt that a fork would have, as the graph or a change says it, variables and all."""
         planned = self.run.graph.nodes[node]
         if known is not None:

@@ -12,25 +12,22 @@ from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Never, overload
 
-from attractor_nb.engine.system_clock import SystemClock
+from attractor_nb.engine.time_limits import SystemClock
 from attractor_nb.errors import OptionError
 from attractor_nb.pipeline.methods.resume_row import Resumable
 from attractor_nb.runtime.prepare.run_options import as_path, given_options
 from attractor_nb.runtime.workspace.worktree import worktrees_in
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
-from attractor_nb.storage.run_lists.listing import RunSummary
-from attractor_nb.storage.run_lists.removal import remove_run
-from attractor_nb.storage.run_lists.run_index import list_runs
-from attractor_nb.storage.run_lists.run_tags import change_tags
+from attractor_nb.storage.run_index import list_runs
+from attractor_nb.storage.run_listing import RunSummary, change_tags, remove_run
 from attractor_nb.studio.history.history_table import Filter, history_table
-from attractor_nb.views.table import table_html, table_text
+from attractor_nb.views.table import Table, table_html, table_text
 
 if TYPE_CHECKING:
     from datetime import date
     from pathlib import Path
 
     from attractor_nb.pipeline.run import Run
-    from attractor_nb.views.table import Table
 
 _FIELDS = tuple(entry.name for entry in fields(RunSummary))
 _VALUES = attrgetter(*_FIELDS)

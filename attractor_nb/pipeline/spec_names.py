@@ -69,27 +69,16 @@ def _is_engine_owned(key: str, value: object, graph: Graph) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A stored state of a run (spec 5.3).
+    """A stored state of a run (spec 5.3)."""
 
-    Attributes:
-        timestamp: When it was made, in seconds since 1970 (UTC).
-        current_node: The last completed node.
-        completed_nodes: All completed nodes in order.
-        node_retries: Failed attempts by node.
-        context_values: The context; large values are references to artifacts.
-        logs: Entries of the run log.
-        next_node: Where a resume goes on.
-        node_outcomes: Latest status by node.
-    """
-
-    timestamp: float
-    current_node: str
-    completed_nodes: tuple[str, ...]
-    node_retries: dict[str, int]
-    context_values: dict[str, Any]
-    logs: tuple[Any, ...]
-    next_node: str
-    node_outcomes: dict[str, str]
+    timestamp: float  #: When it was made, in seconds since 1970 (UTC).
+    current_node: str  #: The last completed node.
+    completed_nodes: tuple[str, ...]  #: All completed nodes in order.
+    node_retries: dict[str, int]  #: Failed attempts by node.
+    context_values: dict[str, Any]  #: The context; large values are references to artifacts.
+    logs: tuple[Any, ...]  #: Entries of the run log.
+    next_node: str  #: Where a resume goes on.
+    node_outcomes: dict[str, str]  #: Latest status by node.
 
 
 def load_checkpoint(logs_root: str | Path) -> Checkpoint:

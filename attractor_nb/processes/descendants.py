@@ -40,9 +40,6 @@ class ChildProcess:
         Args:
             arguments: The program and its arguments.
             **options: As of ``subprocess.Popen``.
-
-        Raises:
-            OSError, ValueError: It cannot be started.
         """
         self._process = subprocess.Popen(arguments, bufsize=0, **options)  # noqa: S603 - starting programs is its purpose
         self._end: Future[int] = Future()
@@ -112,9 +109,6 @@ class Watchdog:
         Args:
             mark: The command's mark.
             stack: Lets go of it at its end, whatever else was interrupted before that.
-
-        Raises:
-            OSError: There is no shell, or no room for a process.
         """
         reader, writer = os.pipe()
         lifeline = stack.enter_context(FileIO(writer, "w"))
@@ -159,10 +153,10 @@ class Watchdog:
 
 
 class Descendants:
-    """What a command started and is alive: by its group, its session, its parents, or its mark.
+    """The live descendants of a command: by its group, its session, its parents, or its mark.
 
-    Who was seen once is known from then on, also when its parent has ended. What left the session, gave
-    up its environment and was adopted by init, all before we first looked, is not found.
+    A process that was seen once is known from then on, also when its parent has ended. A process that left the
+    session, gave up its environment and was adopted by init, all before the first scan, is not found.
     """
 
     def __init__(self, group: int, mark: str, since_ticks: int) -> None:

@@ -62,11 +62,7 @@ class Git:
         return found
 
     def ask(self, *arguments: str, stdin: str = "") -> str:
-        """What git says, without its last line end.
-
-        Raises:
-            StorageError: It said no; the message is its own. Or it is not installed.
-        """
+        """The output of git, without its last line end; an error when git fails."""
         ended = self._run(arguments, stdin)
         if ended.returncode != 0:
             words = redacted((ended.stderr or ended.stdout).strip())[-_MAX_WORDS:]
@@ -74,7 +70,7 @@ class Git:
         return ended.stdout.removesuffix("\n")
 
     def says(self, *arguments: str) -> str | None:
-        """What git says; None when it said no."""
+        """The output of git; None when git fails."""
         ended = self._run(arguments, "")
         return ended.stdout.removesuffix("\n") if ended.returncode == 0 else None
 

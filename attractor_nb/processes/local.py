@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import contextlib
 import os
 import re
 import secrets
 import tempfile
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Self, cast
 
 from msgspec import Struct
 
 from attractor_nb.errors import TerminalError
 from attractor_nb.model.shortage import is_shortage
 from attractor_nb.processes.descendants import MARK_NAME, ChildProcess, Descendants, Watchdog
-from attractor_nb.processes.output import Channel, OutputChannel
-from attractor_nb.redaction import address_secrets, holds_secret, is_secret_name
-from attractor_nb.storage.files.disk import Disk, storage_error
+from attractor_nb.redaction import StreamRedactor, address_secrets, holds_secret, is_secret_name
+from attractor_nb.storage.files.disk import Disk, storage_error, write_all
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
     from pathlib import Path
 
-    from attractor_nb.processes.output import OutputListener
+    OutputListener = Callable[[str, str], None]
+
 
 SHELL = "/bin/sh"
 GRACE_SECONDS = 1.0
@@ -50,19 +52,12 @@ _DRAIN_SECONDS = 0.25
 
 
 class CommandOutput(Struct, frozen=True):
-    """How a command ended (``protocols.CommandResult``).
+    """The result of a command: exit code and output (``protocols.CommandResult``)."""
 
-    Attributes:
-        exit_code: Its exit code; negative: the signal that ended it.
-        stdout: Its output, decoded with replacement; the middle of a long one is left out.
-        stderr: Its error output, likewise.
-        is_timed_out: The time ran out and the group was ended.
-    """
-
-    exit_code: int
-    stdout: str
-    stderr: str
-    is_timed_out: bool = False
+    exit_code: int  #: Its exit code; negative: the signal that ended it.
+    stdout: str  #: Its output, decoded with replacement; the middle of a long one is left out.
+    stderr: str  #: Its error output, likewise.
+    is_timed_out: bool = False  #: The time ran out and the group was ended.
 
 
 class LocalProcesses:
@@ -104,10 +99,6 @@ class LocalProcesses:
             output_directory: Where ``stdout.txt`` and ``stderr.txt`` get the output, up to
                 ``output.MAX_SPOOLED_BYTES`` each.
             on_output: Called with ``(channel, text)`` as output arrives.
-
-        Raises:
-            TerminalError: The command cannot be started: no such program, shell or directory.
-            StorageError: The output cannot be written.
         """
         arguments = [self._shell, "-c", command] if isinstance(command, str) else list(command)
         mark = secrets.token_hex(8)
@@ -186,9 +177,6 @@ class CommandJob:
             channels: What take its stdout and its stderr.
             mark: By which its descendants are found.
             until_end: What has to last as long as it does.
-
-        Raises:
-            TerminalError: It cannot be started.
         """
         loop = asyncio.get_running_loop()
         with contextlib.ExitStack() as stack:
@@ -285,3 +273,229 @@ def _cannot_start(arguments: Sequence[str], cwd: Path | None, error: Exception) 
         hint="check that it is installed and on the PATH" if isinstance(error, FileNotFoundError) else "",
         is_unmeasured=is_shortage(error),
     )
+
+
+# The output of a command: kept in part, spooled to a file, passed on as it arrives.
+#
+# However much a command writes, memory and disk stay bounded; what is over the bounds is read and
+# dropped, so that the command never blocks.
+
+MAX_KEPT_BYTES = 1024 * 1024
+"""Of each output, in memory: its first and its last half."""
+MAX_SPOOLED_BYTES = 64 * 1024 * 1024
+"""Of each output, on disk and to the listener."""
+
+
+class Channel(asyncio.Protocol):
+    """A receiver of one output of a command.
+
+    Attributes:
+        failed: Done when it can take no more: the command is then ended.
+        ended: Done when the last writer has closed the pipe, or this side has.
+    """
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.failed: asyncio.Future[None] = loop.create_future()
+        self.ended: asyncio.Future[None] = loop.create_future()
+        self._transport: asyncio.BaseTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the pipe."""
+        self._transport = transport
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the interface of asyncio
+        """The last writer closed the pipe, or we did."""
+        if not self.ended.done():
+            self.ended.set_result(None)
+
+    def close(self) -> None:
+        """Close the pipe."""
+        if self._transport is not None:
+            self._transport.close()
+
+
+class OutputChannel(Channel):
+    """One output of a command: kept in part, spooled, and passed on as it arrives."""
+
+    def __init__(self, name: str, directory: Path | None, listener: OutputListener | None, disk: Disk) -> None:
+        super().__init__()
+        self._name = name
+        self._path = None if directory is None else directory / f"{name}.txt"
+        self._listener = listener
+        self._redactor = StreamRedactor()
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._disk = disk
+        self._file = -1
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._size = 0
+        self._failure: BaseException | None = None
+
+    def __enter__(self) -> Self:
+        if self._path is not None:
+            try:
+                parent = self._disk.open_directory(self._path.parent)
+                try:
+                    self._file = self._disk.open_update(self._path.name, parent)
+                finally:
+                    self._disk.close(parent)
+                self._disk.truncate(self._file, 0)
+            except OSError as error:
+                self.__exit__()
+                raise storage_error(error, "write", self._path) from error
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+        if self._failure is None and (rest := self._redactor.finish()):
+            self._take(rest.encode("latin-1"))
+        if self._file >= 0:
+            self._disk.close(self._file)
+            self._file = -1
+
+    def data_received(self, data: bytes) -> None:
+        """Take a piece of output; a failure here ends the command."""
+        if self._failure is None:
+            # Bytes as Latin-1 come back as they were, whatever the command's encoding is.
+            self._take(self._redactor.feed(data.decode("latin-1")).encode("latin-1"))
+
+    def _take(self, data: bytes) -> None:
+        self._keep(data)
+        room = MAX_SPOOLED_BYTES - self._size
+        self._size += len(data)
+        piece = data[: max(room, 0)]
+        try:
+            if piece and self._file >= 0:
+                self._spool(piece)
+            if piece and self._listener is not None and (text := self._decoder.decode(piece)):
+                self._listener(self._name, text)
+        except Exception as error:  # noqa: BLE001 - kept, and raised where the command is awaited
+            self._failure = error
+            if not self.failed.done():
+                self.failed.set_result(None)
+
+    def _keep(self, data: bytes) -> None:
+        half = MAX_KEPT_BYTES // 2
+        if room := half - len(self._head):
+            self._head += data[:room]
+            data = data[room:]
+        self._tail += data
+        if len(self._tail) > 2 * half:
+            del self._tail[:-half]
+
+    def _spool(self, piece: bytes) -> None:
+        assert self._path is not None, "only a channel with a path has a file"
+        try:
+            write_all(self._disk, self._file, piece)
+        except OSError as error:
+            raise storage_error(error, "write", self._path) from error
+
+    def text(self) -> str:
+        """The output as far as it was kept."""
+        tail = bytes(self._tail[-(MAX_KEPT_BYTES // 2) :])
+        left_out = self._size - len(self._head) - len(tail)
+        gap = f"\n[… {left_out} bytes left out …]\n" if left_out else ""
+        if not left_out:
+            return (bytes(self._head) + tail).decode("utf-8", "replace")
+        return self._head.decode("utf-8", "replace") + gap + tail.decode("utf-8", "replace")
+
+    def raise_failure(self) -> None:
+        """Raise what went wrong while output was taken."""
+        if self._failure is not None:
+            raise self._failure
+
+
+# A program that communicates over stdin and stdout until it is stopped, such as an MCP server.
+
+END_GRACE_SECONDS: Final = 2.0
+"""Between the end of its input and TERM, and between TERM and KILL."""
+
+
+class Talk:
+    """A program that runs.
+
+    Attributes:
+        pid: Its process id, which is that of its group, too.
+        ended: Done when its stdout has ended: it has no more to say.
+        exit_code: Its exit code, once it was stopped or has ended and was waited for; else None.
+    """
+
+    def __init__(self, job: CommandJob, writer: asyncio.StreamWriter, stdout: _Stdout, stderr: OutputChannel) -> None:
+        self.pid = job.pid
+        self.ended = stdout.ended
+        self.exit_code: int | None = None
+        self._job = job
+        self._writer = writer
+        self._stderr = stderr
+
+    async def write(self, data: bytes) -> None:
+        """Write to its stdin."""
+        self._writer.write(data)
+        await self._writer.drain()
+
+    def last_words(self, lines: int = 5) -> str:
+        """The last lines that it wrote to stderr."""
+        return "\n".join(self._stderr.text().strip().splitlines()[-lines:])
+
+    async def stop(self) -> None:
+        """Close its input, wait for it to exit, and kill the remaining processes."""
+        self._writer.close()
+        try:
+            await self._job.wait(END_GRACE_SECONDS)
+        finally:
+            self.exit_code = await self._job.end(END_GRACE_SECONDS)
+
+
+class _Stdout(Channel):
+    """The receiver of a program's stdout, which passes each piece on as it arrives."""
+
+    def __init__(self, take: Callable[[bytes], None]) -> None:
+        super().__init__()
+        self._take = take
+
+    def data_received(self, data: bytes) -> None:
+        """Take a piece."""
+        self._take(data)
+
+
+@asynccontextmanager
+async def talk(
+    command: str,
+    take: Callable[[bytes], None],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    disk: Disk | None = None,
+) -> AsyncGenerator[Talk]:
+    """Start a program; when the block is left, however that is, it and all that it started are ended.
+
+    Args:
+        command: Text for the shell.
+        take: Called with what it writes to stdout, as it comes.
+        cwd: Working directory.
+        env: Values added to a copy of the environment that has no provider keys.
+        disk: What its outputs are made with; tests give their own.
+    """
+    mark = secrets.token_hex(8)
+    environment = {**command_environment(), **(env or {}), MARK_NAME: mark}
+    loop = asyncio.get_running_loop()
+    with contextlib.ExitStack() as stack:
+        reading, writing = os.pipe()
+        pipe = stack.enter_context(os.fdopen(writing, "wb", buffering=0))
+        stdout = _Stdout(take)
+        stack.callback(stdout.close)
+        stderr = stack.enter_context(OutputChannel("stderr", None, None, disk or Disk()))
+        try:
+            job = await CommandJob.start(
+                [SHELL, "-c", command], cwd, environment, reading, [stdout, stderr], mark, stack
+            )
+        finally:
+            os.close(reading)
+        transport, protocol = await loop.connect_write_pipe(lambda: asyncio.streams.FlowControlMixin(loop=loop), pipe)
+        stack.callback(transport.close)
+        talking = Talk(job, asyncio.StreamWriter(transport, protocol, None, loop), stdout, stderr)
+        try:
+            yield talking
+        finally:
+            await talking.stop()

@@ -9,15 +9,18 @@ keep it too. Nothing here knows an environment, a file or a run.
 
 from attractor_nb.redaction.redactor import (
     MARK,
+    MIN_LENGTH,
     StreamRedactor,
+    address_secrets,
     holds_secret,
+    is_secret_name,
     learn,
     may_hold,
     redacted,
     redacted_value,
     secret_places,
+    secrets_among,
 )
-from attractor_nb.redaction.secret_forms import MIN_LENGTH, address_secrets, is_secret_name, secrets_among
 
 __all__ = [
     "MARK",

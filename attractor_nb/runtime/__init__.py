@@ -1,4 +1,4 @@
-"""Runs: prepared, begun, gone on with, taken back, forked, with their children.
+"""Runs: prepared, started, resumed, rewound, forked, with their children.
 
-Functions on definitions and run directories. They know neither ``Pipeline`` nor ``Run``, which stand above.
+Functions on definitions and run directories. They know neither ``Pipeline`` nor ``Run``, which are layers above.
 """

@@ -1,7 +1,7 @@
-"""Answers and messages from other processes of this user: a run takes them while it goes on, anybody hands them in.
+"""Answers and messages from other processes of this user: a run takes them while it is under way.
 
 What is taken goes the way of every other: the run's gates check an answer, and the first durable one wins; the run's
-desk for instructions checks a message.
+inbox for instructions checks a message.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def can_be_answered(owner: Mapping[str, Any], place: Path) -> bool:
     return owner.get("host") == socket.gethostname() and AnswerBox(place).is_usable
 
 
-def answer_elsewhere(
+def deliver_answer(
     place: Path,
     question: str,
     choice: str,
@@ -118,11 +118,6 @@ def answer_elsewhere(
         form: What is filled in, by field.
         answered_by: Who answers, for the record.
         patience: Seconds to wait for that process.
-
-    Raises:
-        NoSuchGate, AnswerRefused, AlreadyAnswered: As of ``Run.answer``.
-        RunLocked: That process takes no answers from here; this one does not count.
-        StorageError: The answer cannot be handed in, or it is unknown what became of it.
     """
     given = BoxedAnswer(question, answered_by, time.time() + patience, choice, text, dict(form or {}))
     if _handed_in(given, place, owner, patience) is None:
@@ -141,17 +136,12 @@ def tell_elsewhere(
     """Tell something to a run that another process works at.
 
     Args:
-        place: The directory in which the run stands (``current_directory``).
+        place: The current directory of the run (``current_directory``).
         node: The node that it is for, or empty.
         text: What it says.
         owner: Facts about the process: ``pid``, ``host``, ``since``.
         given_by: By what way it came, for the record.
         patience: Seconds to wait for that process.
-
-    Raises:
-        OptionError, RunError: As of ``Run.tell``.
-        RunLocked: That process takes nothing from here; this does not count.
-        StorageError: It cannot be handed in, or it is unknown what became of it.
     """
     given = BoxedMessage(text, given_by, time.time() + patience, node)
     reply = _handed_in(given, place, owner, patience)
@@ -165,11 +155,7 @@ def tell_elsewhere(
 
 
 def _handed_in(given: Boxed, place: Path, owner: Mapping[str, Any], patience: float) -> AnswerReply | None:
-    """What the process of a run replied; None when it takes nothing from here.
-
-    Raises:
-        AttractorError: It refused what was handed in.
-    """
+    """The reply of a run's process; None when it takes no answers from here."""
     reply = AnswerBox(place).hand_in(given, patience) if can_be_answered(owner, place) else None
     if reply is None or not reply.error:
         return reply

@@ -1,4 +1,4 @@
-"""Where a run begins: its plan, its directory, its context and its first node."""
+"""The beginning of a run: its plan, its directory, its context and its first node."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from msgspec import Struct, field
 from attractor_nb import backends
 from attractor_nb.backends import SimulatedBackend
 from attractor_nb.context import Context
-from attractor_nb.decisions.limits.bounds import bounds_of
+from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.decisions.planning.model_choices import nodes_that_ask
 from attractor_nb.decisions.planning.recorded_choices import recorded_choices
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.engine.runner import mirror_graph
-from attractor_nb.engine.system_clock import SystemClock, SystemRandomness
+from attractor_nb.engine.time_limits import SystemClock, SystemRandomness
 from attractor_nb.errors import StorageError
 from attractor_nb.model.events.logged_events import LoggedEvents
-from attractor_nb.model.result_marks import ResultMarks, answers_together
+from attractor_nb.model.result_marks import Answers, ResultMarks, answers_together
 from attractor_nb.runtime.prepare.declared_inputs import checked_inputs
 from attractor_nb.runtime.prepare.known_secrets import stored_source
 from attractor_nb.runtime.prepare.trust import check_trust, note_run
-from attractor_nb.runtime.workspace.workspace import site_of
+from attractor_nb.runtime.workspace.workspace import Workspace, WorkspacePlan, site_of
 from attractor_nb.storage.child_directories import child_home
 from attractor_nb.storage.files.disk import Disk, before_a_record
 from attractor_nb.storage.memory_store import MemoryRunStore
@@ -37,18 +37,16 @@ if TYPE_CHECKING:
     from attractor_nb.model.events import Event, PipelineRewound
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.outcome import Usage
-    from attractor_nb.model.result_marks import Answers
     from attractor_nb.protocols import Clock, Randomness, RunStore
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.prepare.run_options import BackendSpec, RunOptions
-    from attractor_nb.runtime.workspace.workspace import Site, Workspace
 
 
 SIMULATED: Final = "simulated"
 COMMAND_TYPE: Final = "tool"
 
 
-class Seams(Struct, frozen=True):
+class Injected(Struct, frozen=True):
     """Clock, randomness and disk, which tests replace."""
 
     clock: Clock
@@ -56,46 +54,29 @@ class Seams(Struct, frozen=True):
     disk: Disk
 
 
-class Beginning(Struct):
-    """Where a run begins, or goes on.
+class RunStart(Struct):
+    """The starting point of a new or resumed run."""
 
-    Attributes:
-        plan: The compiled graph.
-        store: The run directory, owned.
-        context: The context as it stands.
-        state: The state as it stands.
-        run_id: The run.
-        inputs: The values the caller gave.
-        workspace: Where it works.
-        unlisted: Names of inputs that prompts do not carry by themselves.
-        sequence: Number of the last event in the log.
-        restart_of: For a resume: the directory that this one is a restart of, or empty.
-        events: For a resume: the events so far that count, for the views.
-        kept: For a resume: where files of stages are that a rewound visit displaced.
-        interviews: For a resume: those of the gate that was cut off.
-        cut_off: For a resume: by node, what attempts had consumed that were cut off with their process; the
-            state has it.
-        warning: What the user is to be warned of, or empty.
-        rewound: For a rewind: the record of it, to be written before anything else.
-        left: For a rewind to before a restart: the directory that the run was in, owned until then.
-    """
-
-    plan: Plan
-    store: RunStore
-    context: Context
-    state: RunState
-    run_id: str
-    inputs: Mapping[str, Any]
-    workspace: Workspace
-    unlisted: tuple[str, ...] = ()
-    sequence: int = 0
-    restart_of: str = ""
+    plan: Plan  #: The compiled graph.
+    store: RunStore  #: The run directory, owned.
+    context: Context  #: The context as it stands.
+    state: RunState  #: The state as it stands.
+    run_id: str  #: The run.
+    inputs: Mapping[str, Any]  #: The values the caller gave.
+    workspace: Workspace  #: Where it works.
+    unlisted: tuple[str, ...] = ()  #: Names of inputs that prompts do not carry by themselves.
+    sequence: int = 0  #: Number of the last event in the log.
+    restart_of: str = ""  #: For a resume: the directory that this one is a restart of, or empty.
+    #: For a resume: the events so far that count, for the views.
     events: LoggedEvents = field(default_factory=LoggedEvents)
+    #: For a resume: where files of stages are that a rewound visit displaced.
     kept: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
-    interviews: Sequence[Event] = ()
+    interviews: Sequence[Event] = ()  #: For a resume: those of the gate that was cut off.
+    #: For a resume: by node, what attempts had consumed that were cut off with their process; the state has it.
     cut_off: Mapping[str, Usage] = field(default_factory=dict[str, "Usage"])
-    warning: str = ""
-    rewound: PipelineRewound | None = None
+    warning: str = ""  #: What the user is to be warned of, or empty.
+    rewound: PipelineRewound | None = None  #: For a rewind: the record of it, to be written before anything else.
+    #: For a rewind to before a restart: the directory that the run was in, owned until then.
     left: RunStore | None = None
 
     def close(self) -> None:
@@ -107,19 +88,19 @@ class Beginning(Struct):
                 self.left.close()
 
 
-def seams_of(options: RunOptions) -> Seams:
+def seams_of(options: RunOptions) -> Injected:
     """The clock, the randomness and the disk of a run."""
-    return Seams(options.clock or SystemClock(), options.randomness or SystemRandomness(), options.disk or Disk())
+    return Injected(options.clock or SystemClock(), options.randomness or SystemRandomness(), options.disk or Disk())
 
 
 def begin(
     pipeline: Definition,
     options: RunOptions,
-    seams: Seams,
+    seams: Injected,
     *,
     inputs: Mapping[str, Any] | None = None,
     unlisted: Container[str] = (),
-) -> Beginning:
+) -> RunStart:
     """A fresh run in a fresh directory.
 
     Args:
@@ -129,10 +110,6 @@ def begin(
         inputs: Of a part of something larger, such as a row of a map: all values that it begins with. They
             and its commands were checked, and these noted for the directory around it, by whoever began that.
         unlisted: Those of them that prompts do not carry by themselves.
-
-    Raises:
-        OptionError, ContextValueError, StorageError: An option, a parameter or the directory is unusable.
-        UntrustedSource: Its commands are not trusted.
     """
     plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
     is_part = inputs is not None
@@ -159,13 +136,13 @@ def begin(
     warning = "" if site.repository is None else site.repository.warning
     state = RunState(plan.start, inputs=tuple(name for name in inputs if name not in unlisted))
     silent = tuple(name for name in inputs if name in unlisted)
-    return Beginning(plan, store, context, state, run_id, inputs, workspace, silent, warning=warning)
+    return RunStart(plan, store, context, state, run_id, inputs, workspace, silent, warning=warning)
 
 
 def describe_backend(backend: BackendSpec) -> str:
-    """What the manifest says of a backend: its name, or a description of the caller's own object.
+    """The backend as the manifest records it: its name, or a description of the caller's own object.
 
-    Models of providers have the name of all, and their options in ``backend_facts``.
+    All models of providers have the name ``llm``; ``backend_facts`` has their options.
     """
     return "llm" if _is_of_providers(backend) else name_of_backend(backend)
 
@@ -185,7 +162,7 @@ def _is_of_providers(backend: BackendSpec) -> TypeGuard[ProviderBackend]:
 
 
 def backend_facts(backend: BackendSpec, graph: Graph) -> dict[str, Any]:
-    """What the manifest says of models of providers, under a key of its own; nothing of other backends."""
+    """The manifest entry for models of providers, under a key of its own; empty for other backends."""
     if backend == "llm":
         backend = backends.ProviderBackend()
     if not _is_of_providers(backend):
@@ -194,10 +171,10 @@ def backend_facts(backend: BackendSpec, graph: Graph) -> dict[str, Any]:
 
 
 def answers_of(graph: Graph, options: RunOptions) -> Answers:
-    """Who answers prompts, and whether commands are run; child runs say it of themselves.
+    """The kind of answers that prompts and commands get: real, simulated or none. Child runs record their own.
 
-    A replay has the answers of the backend that was recorded (``with_cassette``); one that is not known had real
-    ones. Commands are nobody's answers, but one that is not run is made up.
+    A replay has the answers of the backend that was recorded (``with_cassette``); those of an unknown backend count
+    as real. Commands have no answers, but a command that is not run has a simulated result.
     """
     backend = options.backend
     is_simulator = backend == SIMULATED or isinstance(backend, SimulatedBackend)
@@ -212,13 +189,13 @@ def answers_of(graph: Graph, options: RunOptions) -> Answers:
 
 
 def first_marks(graph: Graph, options: RunOptions) -> dict[str, Any]:
-    """What the manifest of a run or a map says at first of its answers (ruling 48); nothing when nobody is asked."""
+    """The initial answer marks of a run or a map for its manifest (ruling 48); empty when nobody is asked."""
     answers = answers_of(graph, options)
     return ResultMarks(answers, [describe_backend(options.backend)]).to_facts() if answers else {}
 
 
 def _new_store(
-    pipeline: Definition, plan: Plan, options: RunOptions, seams: Seams, site: Site, *, is_part: bool
+    pipeline: Definition, plan: Plan, options: RunOptions, seams: Injected, site: WorkspacePlan, *, is_part: bool
 ) -> tuple[RunStore, str]:
     if options.durability == "none":
         return MemoryRunStore(clock=seams.clock), seams.randomness.new_id()
@@ -267,7 +244,7 @@ def _new_store(
 
 
 def _child_sources(pipeline: Definition, place: Path) -> Iterator[tuple[str, str]]:
-    """The sources of child pipelines, however deep, by place: a run directory alone is enough to go on."""
+    """The sources of child pipelines, however deep, by place: a run directory alone is enough to resume."""
     for node_id, child in pipeline.family.children.items():
         home = child_home(place, node_id)
         yield str(home), stored_source(child.to_dot(), child.whole)[0]

@@ -19,11 +19,11 @@ from attractor_nb.lazy_imports import later
 from attractor_nb.model.events import ChildEnded, ChildStarted, Event, StageEnd
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.vocabulary.isolation import IN_PLACE
-from attractor_nb.model.vocabulary.repetition import FOR_EACH, ITEM, ITEM_INDEX, ITEM_KEYS, list_key
-from attractor_nb.runtime.begin import begin
+from attractor_nb.model.vocabulary.value_forms import FOR_EACH, ITEM, ITEM_INDEX, ITEM_KEYS, list_key
+from attractor_nb.runtime.begin import RunStart, begin
+from attractor_nb.runtime.chosen_plugs import InheritedInterviewer, ParentLink, SharedByParent
 from attractor_nb.runtime.parent_run import ChildCharge, ChildRecord, ParentRun
-from attractor_nb.runtime.plugs.inherited import Above, Inherited, InheritedInterviewer
-from attractor_nb.runtime.prepare.run_options import BOUNDS
+from attractor_nb.runtime.prepare.run_options import BOUNDS, RunOptions
 from attractor_nb.runtime.stage_child import (
     FinishedChild,
     LiveChild,
@@ -33,8 +33,8 @@ from attractor_nb.runtime.stage_child import (
     path_of,
 )
 from attractor_nb.runtime.stored_execution import read_definition
-from attractor_nb.runtime.workspace.workspace import child_workdir
-from attractor_nb.stage import current_stage
+from attractor_nb.runtime.workspace.workspace import Workspace, child_workdir
+from attractor_nb.stage import StageScope, current_stage
 from attractor_nb.storage.child_directories import child_home, latest_run, make_home, next_place, runs_of_visit
 from attractor_nb.storage.log.lock import is_owned
 from attractor_nb.storage.stored_run import has_event_log, read_run
@@ -45,16 +45,12 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.planning.executable_surface import Command
     from attractor_nb.model.child import Child, ListItem
     from attractor_nb.model.graph import Node
-    from attractor_nb.runtime import latest_state, recorded_options, resume
-    from attractor_nb.runtime.begin import Beginning
+    from attractor_nb.runtime import resume, stored_state
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.execution import Execution
-    from attractor_nb.runtime.prepare.run_options import RunOptions
-    from attractor_nb.runtime.workspace.workspace import Workspace
-    from attractor_nb.stage import StageScope
 else:
-    latest_state = later("attractor_nb.runtime.latest_state")
-    recorded_options = later("attractor_nb.runtime.recorded_options")
+    stored_state = later("attractor_nb.runtime.stored_state")
+    stored_state = later("attractor_nb.runtime.stored_state")
     resume = later("attractor_nb.runtime.resume")
 
 _OWN, _LATEST, _FOUND = "own", "latest", "found"
@@ -193,7 +189,7 @@ class ChildRuns:
     def at_gates(self, waiting: Collection[str], within: str) -> dict[str, bool]:
         """By branch that child runs go on in: whether all that goes on in them waits at gates.
 
-        The arguments are those of ``Wired.is_at_gates``.
+        The arguments are those of ``RunningEngine.is_at_gates``.
         """
         found: dict[str, bool] = {}
         for child in self._begun:
@@ -221,7 +217,7 @@ class ChildRuns:
         return pipeline
 
     def _charge(self, node: Node, inputs: Mapping[str, Any], item: ListItem | None) -> ChildCharge:
-        """What the stage under way wants to have run."""
+        """The request of the running stage for a child run."""
         scope, pipeline = current_stage(), self._pipeline_of(node)
         if item is not None:
             inputs = {**inputs, ITEM: item.value, ITEM_INDEX: item.index}
@@ -237,12 +233,12 @@ class ChildRuns:
         return self._launched(charge, begin(pipeline, options, seams, inputs=options.params, unlisted=unlisted))
 
     def _read(self, charge: ChildCharge, place: Path, *, origin: str) -> FinishedChild | None:
-        """A child run that has ended; None when it can go on. Our own is tidied up."""
+        """A child run that has ended; None when it can continue. Our own is tidied up."""
         ended = finished_run(charge.pipeline, place)
         if ended is None:
             return None
         if origin == _OWN:
-            latest_state.complete_end(charge.pipeline, place, charge.options, self._parent.seams)
+            stored_state.complete_end(charge.pipeline, place, charge.options, self._parent.seams)
         child = FinishedChild(ended, charge.scope, place, charge.item)
         child.counted = self._counted(charge, child.root)
         if (funds := charge.scope.for_child()) is not None:
@@ -251,7 +247,7 @@ class ChildRuns:
         return child
 
     def _taken_up(self, charge: ChildCharge, place: Path, *, origin: str) -> Child:
-        """A child run that is there: gone on with, or read when it has ended."""
+        """An existing child run: resumed, or read when it has ended."""
         if (child := self._read(charge, place, origin=origin)) is not None:
             return child
         recorded: tuple[Command, ...] = ()
@@ -270,7 +266,7 @@ class ChildRuns:
         return self._launched(charge, start, is_taken_up=True, is_found=origin == _FOUND)
 
     def _counted(self, charge: ChildCharge, place: Path) -> Usage:
-        """What of a child's usage an earlier attempt of its stage has counted."""
+        """The part of a child's usage that an earlier attempt of its stage has counted."""
         record = self._record_of(charge)
         is_same = record is not None and Path(record.root).name == place.name and record.visit == charge.scope.visit
         return record.counted if record is not None and is_same else Usage()
@@ -280,7 +276,7 @@ class ChildRuns:
         return self._records.get((scope.branch, scope.node_id), {}).get(None if item is None else item.index)
 
     def _launched(
-        self, charge: ChildCharge, start: Beginning, *, is_taken_up: bool = False, is_found: bool = False
+        self, charge: ChildCharge, start: RunStart, *, is_taken_up: bool = False, is_found: bool = False
     ) -> LiveChild:
         pipeline, options, scope = charge.pipeline, charge.options, charge.scope
         inherited = self._inherited(charge)
@@ -301,15 +297,15 @@ class ChildRuns:
         self._begun = [*(other for other in others if not _is_left_to_its_directory(other)), child]
         return child
 
-    def _inherited(self, charge: ChildCharge) -> Inherited:
-        """What a child has of its parent."""
+    def _inherited(self, charge: ChildCharge) -> SharedByParent:
+        """The objects that a child run inherits from its parent."""
         parent, scope = self._parent, charge.scope
-        return Inherited(
+        return SharedByParent(
             workspace=self._workspace(charge.options),
             tape=None if parent.tape is None else parent.tape.inside(path_of(scope, charge.item)),
             backend=None if "backend" in charge.pipeline.run_defaults else parent.backend,
             shipping=parent.shipping,
-            above=Above(parent.setup.debugging, scope.node_id, parent.stores),
+            above=ParentLink(parent.setup.debugging, scope.node_id, parent.stores),
             funds=scope.for_child(),
         )
 
@@ -327,20 +323,20 @@ class ChildRuns:
         item: ListItem | None = None,
     ) -> RunOptions:
         """The parent's options, for a child: its own bounds within what is left of the parent's budget."""
-        house = self._parent
+        parent = self._parent
         own = pipeline.run_defaults
-        workdir = node.get("stack.child_workdir", str, "") or house.pipeline.graph.get("stack.child_workdir", str, "")
-        path, is_here = path_of(scope, item), house.shipping is None  # elsewhere there is no one place to work
+        workdir = node.get("stack.child_workdir", str, "") or parent.pipeline.graph.get("stack.child_workdir", str, "")
+        path, is_here = path_of(scope, item), parent.shipping is None  # elsewhere there is no one place to work
         return replace(
-            house.options,
+            parent.options,
             params=dict(inputs),
             logs_root=None,
             runs_dir=None,
-            backend=own.get("backend", house.options.backend),
+            backend=own.get("backend", parent.options.backend),
             interviewer=own.get("interviewer")
-            or InheritedInterviewer(house.gates, house.options, f"{path}:{scope.visit}", path),
-            processes=house.processes if is_here else house.options.processes,
-            workdir=child_workdir(workdir, house.workspace) or (house.workspace.directory if is_here else None),
+            or InheritedInterviewer(parent.gates, parent.options, f"{path}:{scope.visit}", path),
+            processes=parent.processes if is_here else parent.options.processes,
+            workdir=child_workdir(workdir, parent.workspace) or (parent.workspace.directory if is_here else None),
             isolation=IN_PLACE if is_here else None,
             workspace_from=None,
             **{**_NO_BOUNDS, **self._left(pipeline)},
@@ -353,13 +349,13 @@ class ChildRuns:
             tracer=None,
             session=False,
             is_shown=False,
-            clock=house.seams.clock,
-            randomness=house.seams.randomness,
-            disk=house.seams.disk,
+            clock=parent.seams.clock,
+            randomness=parent.seams.randomness,
+            disk=parent.seams.disk,
         )
 
     def _left(self, pipeline: Definition) -> dict[str, Any]:
-        """What the child may spend: what its graph says, and no more than is left of the parent's."""
+        """The bounds on the child's spending: those of its graph, at most what is left of the parent's."""
         bounds, usage = self._parent.setup.plan.bounds, self._parent.setup.state.usage
         found: dict[str, Any] = {}
         if bounds.max_budget_usd is not None:
@@ -378,9 +374,6 @@ def _as_it_was(pipeline: Definition, options: RunOptions, place: Path) -> tuple[
 
     It keeps its backend and its working directory, its gates wait for an answer to that run, and what it executes is
     trusted for itself: the parent's list shows its directory and not its commands.
-
-    Raises:
-        OptionError: Its backend was somebody's own, or its working directory is gone.
     """
     own = replace(
         options,
@@ -391,8 +384,8 @@ def _as_it_was(pipeline: Definition, options: RunOptions, place: Path) -> tuple[
         isolation=None,
         trust=False,
     )
-    recorded = recorded_options.choices_for(pipeline.graph, place, own)
-    return recorded_options.with_recorded_plugs(own, place), recorded
+    recorded = stored_state.choices_for(pipeline.graph, place, own)
+    return stored_state.with_recorded_plugs(own, place), recorded
 
 
 def _has_begun_with(item: ListItem, place: Path) -> bool:
@@ -400,7 +393,7 @@ def _has_begun_with(item: ListItem, place: Path) -> bool:
     with contextlib.suppress(RunNotFound):
         stored = read_run(place)
         if stored.events:  # else it was cut off before its first record
-            return latest_state.inputs_of(stored, {}).get(ITEM) == item.value
+            return stored_state.inputs_of(stored, {}).get(ITEM) == item.value
     return True
 
 

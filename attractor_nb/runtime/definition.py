@@ -1,15 +1,21 @@
 """A pipeline below the façade: a source, what is plugged in for it, and the pipelines that are made of both.
 
-What the source has come to is in ``prepared_source.py``. How it runs is not known here.
+``PreparedSource`` is the source, read, transformed and linted. How it runs is not known here.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Never, Self
 
+import msgspec
+
+from attractor_nb.errors import OptionError, ValidationError
 from attractor_nb.lazy_imports import later
+from attractor_nb.model.diagnostic import Diagnostic, Severity
+from attractor_nb.model.texts import did_you_mean
 from attractor_nb.model.vocabulary.option_meanings import OF_A_PIPELINE
 from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, CHILD_RUN_TYPES, FUNCTION_TYPE
 from attractor_nb.runtime.prepare.run_options import (
@@ -24,48 +30,156 @@ from attractor_nb.runtime.prepare.run_options import (
     tells_options,
 )
 from attractor_nb.runtime.prepare.sources import Source, named_file, read_source
-from attractor_nb.runtime.prepared_source import PreparedSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pydantic import BaseModel
 
-    from attractor_nb.backends.llm.tools import functions as model_tools
-    from attractor_nb.handlers import function_stage, handler_registry, named_models, supervision
+    from attractor_nb import lint
+    from attractor_nb.backends.llm.tools import catalog as model_tools
+    from attractor_nb.decisions import branch_policies
+    from attractor_nb.decisions.bounds import RunBounds
+    from attractor_nb.decisions.planning import plan
+    from attractor_nb.decisions.planning.plan import Plan
+    from attractor_nb.handlers import function_stage, handler_registry, manager_loop, named_models
+    from attractor_nb.handlers.manager_loop import GuardFunction
     from attractor_nb.handlers.named_models import SchemaModels
-    from attractor_nb.handlers.supervision import GuardFunction
-    from attractor_nb.model.diagnostic import Severity
+    from attractor_nb.languages.dot import writer
     from attractor_nb.model.events import EventObserver
     from attractor_nb.model.graph import Graph
+    from attractor_nb.model.inputs import Input
     from attractor_nb.protocols import Handler, LintRule, Transform
     from attractor_nb.runtime import execution
     from attractor_nb.runtime.execution import Execution
-    from attractor_nb.runtime.prepare import (
-        child_pipelines,
-        declared_inputs,
-        known_secrets,
-        preparation,
-        text_sources,
-        trust,
-    )
-    from attractor_nb.runtime.prepare.child_pipelines import Ancestry, Family
+    from attractor_nb.runtime.prepare import child_pipelines, declared_inputs, known_secrets, text_sources, trust
+    from attractor_nb.runtime.prepare.child_pipelines import Ancestry, Family, Prepared
     from attractor_nb.runtime.prepare.text_sources import TextFiles
     from attractor_nb.runtime.prepare.trust import Origin
     from attractor_nb.source import SourceText
 else:
+    branch_policies = later("attractor_nb.decisions.branch_policies")
+    plan = later("attractor_nb.decisions.planning.plan")
+    lint = later("attractor_nb.lint")
+    declared_inputs = later("attractor_nb.runtime.prepare.declared_inputs")
+    writer = later("attractor_nb.languages.dot.writer")
     execution = later("attractor_nb.runtime.execution")
     child_pipelines = later("attractor_nb.runtime.prepare.child_pipelines")
-    model_tools = later("attractor_nb.backends.llm.tools.functions")
+    model_tools = later("attractor_nb.backends.llm.tools.catalog")
     function_stage = later("attractor_nb.handlers.function_stage")
     named_models = later("attractor_nb.handlers.named_models")
-    preparation = later("attractor_nb.runtime.prepare.preparation")
     handler_registry = later("attractor_nb.handlers.handler_registry")
-    declared_inputs = later("attractor_nb.runtime.prepare.declared_inputs")
     known_secrets = later("attractor_nb.runtime.prepare.known_secrets")
-    supervision = later("attractor_nb.handlers.supervision")
+    manager_loop = later("attractor_nb.handlers.manager_loop")
     text_sources = later("attractor_nb.runtime.prepare.text_sources")
     trust = later("attractor_nb.runtime.prepare.trust")
+
+
+# The prepared source: its graph as written and as it will run, its texts, inputs, findings and plan.
+
+
+class PreparedSource:
+    """A source that was read, transformed and linted: see ``Pipeline``."""
+
+    def __init__(self, files: TextFiles, severity: Mapping[str, Severity], schemas: SchemaModels, name: str) -> None:
+        """Be ready to hold what is prepared.
+
+        Args:
+            files: Those that its texts may name.
+            severity: Severities by the name of a rule, as the caller chose them.
+            schemas: Pydantic models by name.
+            name: The name that its runs have in place of the graph's; empty for that.
+        """
+        self._files = files
+        self._name = name
+        self._severity = severity
+        self.schemas: SchemaModels = schemas
+        self._plan: Plan | None = None
+
+    def _hold(self, prepared: Prepared) -> None:
+        """Be what was prepared now; its inputs and its plan are found anew."""
+        self.parsed: Graph = prepared.parsed
+        self.graph: Graph = prepared.graph
+        self._document = prepared.document
+        self.source: SourceText | None = prepared.document.source if prepared.document else None
+        self.diagnostics: tuple[Diagnostic, ...] = prepared.diagnostics
+        self._inputs: tuple[Input, ...] | None = None
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The inputs that the graph declares (ruling 34); none where it takes any values.
+
+        Raises:
+            InputsSyntaxError: Its ``inputs`` does not parse.
+        """
+        if self._inputs is None:
+            self._inputs = declared_inputs.declared_inputs(self.graph, self.schemas)
+        return self._inputs
+
+    def to_dot(self) -> str:
+        """The source with the texts of files in it; for a pipeline made of a graph its canonical DOT text."""
+        return self._files.contained(self._document) if self._document else writer.write_dot(self.whole)
+
+    @property
+    def whole(self) -> Graph:
+        """The graph as written, with the texts of files in it."""
+        return self._files.contained_graph(self.parsed)
+
+    @property
+    def written(self) -> str:
+        """The source as written; for a pipeline made of a graph, its canonical DOT text."""
+        return self.source.text if self.source is not None else writer.write_dot(self.parsed)
+
+    def compile(self, bounds: RunBounds) -> Plan:
+        """The graph made ready to run within bounds; most of the work is done once for all runs.
+
+        Args:
+            bounds: The bounds.
+        """
+        if self._plan is None or self._plan.graph is not self.graph:
+            self._plan = plan.compile_plan(self.graph, bounds=bounds)
+        return msgspec.structs.replace(self._plan, bounds=bounds, name=self._name or self.graph.name)
+
+    def refuse_errors(self) -> None:
+        """Refuse to run what lint found errors in.
+
+        Raises:
+            ValidationError: It found some.
+        """
+        found = self.judged_for_a_run()
+        if any(each.is_error for each in found):
+            raise ValidationError(found)
+
+    def judged_for_a_run(self) -> tuple[Diagnostic, ...]:
+        """Lint findings at run time: a missing handler counts as an error.
+
+        For the text alone that is a warning (spec 7.2). A severity that the caller chose for the rule holds.
+        """
+        if lint.HANDLER_MISSING in self._severity:
+            return self.diagnostics
+        return tuple(
+            replace(found, severity=Severity.ERROR) if found.rule == lint.HANDLER_MISSING else found
+            for found in self.diagnostics
+        )
+
+    def join_of(self, node_id: str) -> str:
+        """The join of a fan-out: the node at which the run continues after its branches (ruling 22).
+
+        Args:
+            node_id: The fan-out.
+
+        Returns:
+            The node's id; empty when the branches have no node in common and run to their ends.
+
+        Raises:
+            OptionError: There is no such fan-out.
+        """
+        found = branch_policies.joins_of(self.graph)
+        if node_id not in found:
+            raise OptionError(
+                f"{node_id!r} is not a fan-out{did_you_mean(node_id, found)}", hint="name a node of shape component"
+            )
+        return found[node_id].node_id
 
 
 class Definition(PreparedSource):
@@ -102,10 +216,6 @@ class Definition(PreparedSource):
 
         Args:
             source: DOT text, a path to a .dot file, or a graph.
-
-        Raises:
-            DotSyntaxError: The text does not parse.
-            OptionError: The source cannot be read.
         """
         check_names(unknown, OF_A_PIPELINE)
         known_secrets.learn_environment()
@@ -128,7 +238,7 @@ class Definition(PreparedSource):
             handler_registry.HandlerRegistry().register_all(self.handlers)
         self.params: dict[str, Any] = as_dict("params", params or {})
         self.pipelines: dict[str, Definition | Source] = as_dict("pipelines", pipelines or {})
-        self.guards: dict[str, GuardFunction] = supervision.checked_guards(as_dict("guards", guards)) if guards else {}
+        self.guards: dict[str, GuardFunction] = manager_loop.checked_guards(as_dict("guards", guards)) if guards else {}
         models: SchemaModels = named_models.checked_schemas(as_dict("schemas", schemas)) if schemas else {}
         self.tools: dict[str, Callable[..., Any]] = (
             model_tools.checked_functions(as_dict("tools", tools)) if tools else {}
@@ -145,7 +255,7 @@ class Definition(PreparedSource):
         self._prepare()
 
     def _prepare(self) -> None:
-        wanted = preparation.Preparation(
+        wanted = child_pipelines.Preparation(
             transforms=tuple(self._transforms),
             rules=self._rules,
             severity=self._severity,
@@ -160,7 +270,7 @@ class Definition(PreparedSource):
             find_children=self._find_children,
             taken_over=frozenset(self.handlers),
         )
-        prepared = preparation.prepare(self._source, wanted, self._files)
+        prepared = child_pipelines.prepare(self._source, wanted, self._files)
         self._hold(prepared)
         self.family: Family[Definition] = prepared.family
 
@@ -198,7 +308,7 @@ class Definition(PreparedSource):
 
     @property
     def _settings(self) -> dict[str, Any]:
-        """What every pipeline that is made of this one has, too."""
+        """The settings that every pipeline made from this one inherits."""
         return {
             "handlers": self.handlers,
             "rules": self._rules,
@@ -214,11 +324,11 @@ class Definition(PreparedSource):
 
     @property
     def origin(self) -> Origin | None:
-        """Where its commands come from, its children's included."""
+        """The origin of its commands, its children's included."""
         return self.origin_for(acts_unasked=False)
 
     def origin_for(self, *, acts_unasked: bool) -> Origin | None:
-        """Where its commands come from, with a backend that may write or execute for any stage, or without.
+        """The origin of its commands, with or without a backend that may write or execute for any stage.
 
         Args:
             acts_unasked: The backend may write or execute for any stage.
@@ -234,7 +344,7 @@ class Definition(PreparedSource):
 
     @property
     def run_kind(self) -> type[Execution]:
-        """What its runs are handed out as."""
+        """The class of its runs."""
         return execution.Execution
 
     @property
@@ -350,7 +460,7 @@ class Definition(PreparedSource):
 
 
 def _text_files(origin: Origin | None) -> TextFiles:
-    """Where texts of a pipeline may be: beside its file, or in the working directory for the caller's own."""
+    """The text files of a pipeline: beside its file, or in the working directory for the caller's own text."""
     if isinstance(origin, str):
         return text_sources.TextFiles(None, origin)
     if origin is not None:

@@ -1,8 +1,8 @@
 """One execution of a definition, live or read again from its directory.
 
-A live one is a handle on an engine that works elsewhere (``hosts.py``); a loaded one is a view of a
-run directory that nobody needs to own. Both show the same things. How it is waited for is in ``handle.py``.
-What is asked of its past, and how it goes on, are functions that take it; ``Run`` offers them.
+A live one is a handle on an engine that works elsewhere; a loaded one is a view of a run directory that
+nobody needs to own. Both show the same things. ``handle.py`` has the hosts and the waiting.
+Functions that take an execution read its past and continue it; ``Run`` offers them.
 """
 
 from __future__ import annotations
@@ -10,16 +10,15 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from attractor_nb.decisions.hindsight.journal import Journal
+from attractor_nb.decisions.history.journal import Journal
 from attractor_nb.engine.event_stream import EventFeed, EventStream
 from attractor_nb.errors import NoSuchGate, RunInterrupted, RunNotFound
 from attractor_nb.lazy_imports import later
-from attractor_nb.model.states import RunStatus, as_recorded, shown_status
+from attractor_nb.model.states import RunStatus, recorded_status, shown_status
 from attractor_nb.redaction import redacted
-from attractor_nb.runtime.handles.handle import SLICE_SECONDS, Handle
-from attractor_nb.runtime.handles.kept_options import KeptOptions
+from attractor_nb.runtime.handles.handle import SLICE_SECONDS, Handle, HandleJob
 from attractor_nb.runtime.handles.presenters import name_of
-from attractor_nb.runtime.handles.run_result import RunResult, StageView, view_stage
+from attractor_nb.runtime.handles.run_result import FollowedRun, KeptOptions, RunResult, StageView, view_stage
 from attractor_nb.runtime.prepare.run_options import check_observer
 from attractor_nb.storage.attempt_files import read_stage_text
 from attractor_nb.storage.stored_run import has_event_log, read_run
@@ -29,32 +28,28 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.engine.debug_control import Debugging
-    from attractor_nb.engine.gate import Gate
-    from attractor_nb.engine.gates import Gates
+    from attractor_nb.engine.gates import Gate, Gates
+    from attractor_nb.engine.handler_calls import Failures
     from attractor_nb.engine.instruction_inbox import Instructions
-    from attractor_nb.engine.tracebacks import Failures
     from attractor_nb.model.events import EventObserver
     from attractor_nb.model.outcome import Outcome
     from attractor_nb.model.stop import Stop
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.handles import cache_verdict
     from attractor_nb.runtime.handles.cache_verdict import Why
-    from attractor_nb.runtime.handles.event_fold import Followed
-    from attractor_nb.runtime.handles.handle import Work
-    from attractor_nb.runtime.workspace import worktree_changes
+    from attractor_nb.runtime.workspace import worktree
     from attractor_nb.views import spending_fold, summary_line, text_table
     from attractor_nb.views.changes_view import Changes
-    from attractor_nb.views.drawings import still, svg
+    from attractor_nb.views.drawings import svg
     from attractor_nb.views.state import RunView
     from attractor_nb.views.text_table import RunDetails
 else:
-    worktree_changes = later("attractor_nb.runtime.workspace.worktree_changes")
+    worktree = later("attractor_nb.runtime.workspace.worktree")
     cache_verdict = later("attractor_nb.runtime.handles.cache_verdict")
     text_table = later("attractor_nb.views.text_table")
     spending_fold = later("attractor_nb.views.spending_fold")
-    still = later("attractor_nb.views.drawings.still")
-    summary_line = later("attractor_nb.views.summary_line")
     svg = later("attractor_nb.views.drawings.svg")
+    summary_line = later("attractor_nb.views.summary_line")
 
 
 ExecutionT = TypeVar("ExecutionT", bound="Execution")
@@ -78,8 +73,8 @@ class Execution(Handle[RunResult]):
         logs_root: Path,
         read: Callable[[str, str, str], str | None],
         *,
-        work: Work[RunResult],
-        followed: Followed,
+        work: HandleJob[RunResult],
+        followed: FollowedRun,
         stream: EventStream | None = None,
         gates: Gates | None = None,
         live_children: Callable[[], Mapping[str, Execution]] | None = None,
@@ -124,7 +119,7 @@ class Execution(Handle[RunResult]):
     def status(self) -> str:
         """``running``, ``waiting`` for a person, ``completed``, ``failed``, ``interrupted``, ``paused``."""
         if (finished := self._work.result) is not None:
-            return as_recorded(finished.status)
+            return recorded_status(finished.status)
         if self.is_done:
             return "interrupted"
         return "waiting" if self.gates or self.stops else "running"
@@ -144,7 +139,7 @@ class Execution(Handle[RunResult]):
         return list(self.graph.nodes)
 
     def why(self, node_id: str) -> Why:
-        """Why a stage was executed, and what differs from an earlier run; or that the cache had its result.
+        """The reason a stage was executed and its differences from an earlier run, or that the cache had its result.
 
         Args:
             node_id: The node.
@@ -170,7 +165,7 @@ class Execution(Handle[RunResult]):
     @property
     def stops(self) -> tuple[Stop, ...]:
         """Current stops at breakpoints, oldest first."""
-        return () if self._debugging is None else self._debugging.desk.stops
+        return () if self._debugging is None else self._debugging.session.stops
 
     def journal(self) -> Journal:
         """Each visit with its attempts, and the context at any moment, as the log has them now.
@@ -187,15 +182,15 @@ class Execution(Handle[RunResult]):
         return Journal(read_run(self.logs_root).events, self.graph.mirrored())
 
     def changes(self) -> Changes:
-        """What it has changed so far, of a run with ``isolation="worktree"``: files and diff, by its branch.
+        """The changes so far of a run with ``isolation="worktree"``: files and diff, by its branch.
 
-        What a single stage changed is ``changes.diff`` of the stage: ``run["fix"].files("changes.diff")``.
+        The changes of a single stage are in its file ``changes.diff``: ``run["fix"].files("changes.diff")``.
 
         Raises:
             OptionError: It works in no worktree.
             StorageError: The repository or the branch is gone.
         """
-        return worktree_changes.changes_of(self.logs_root)
+        return worktree.changes_of(self.logs_root)
 
     def to_svg(self) -> str:
         """The graph with its present states."""
@@ -222,7 +217,7 @@ class Execution(Handle[RunResult]):
         facts = {"run": self.id, "directory": str(self.logs_root), "status": shown_status(self.status)}
         if mark := self.mark:
             facts["mark"] = mark
-        if workdir := worktree_changes.place_facts(self.logs_root).get("workdir"):
+        if workdir := worktree.place_facts(self.logs_root).get("workdir"):
             facts["works in"] = str(workdir)
         facts["duration"] = summary_line.duration_text(self.view.duration)
         if words := summary_line.usage_words(spending_fold.so_far(self.view)):
@@ -342,7 +337,7 @@ class Execution(Handle[RunResult]):
         return str(self)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return still.picture_bundle(self.to_svg(), str(self))
+        return svg.picture_bundle(self.to_svg(), str(self))
 
 
 def _nothing() -> None:
@@ -362,19 +357,19 @@ def failures_of(run: Execution) -> Failures | None:
 
 
 def in_engine(run: Execution, ask: Callable[[Instructions], AnswerT]) -> AnswerT | None:
-    """What the desk for instructions answers in the loop of the run's engine; None where no engine works here."""
-    desk, job = run._instructions, run._work.job  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - as above
-    if desk is None or job is None or desk.is_over:
+    """The answer of the inbox for instructions, asked in the loop of the run's engine; None without an engine here."""
+    inbox, job = run._instructions, run._work.job  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - as above
+    if inbox is None or job is None or inbox.is_over:
         return None
-    return job.call(lambda: None if desk.is_over else ask(desk))
+    return job.call(lambda: None if inbox.is_over else ask(inbox))
 
 
-def of_kind(run: Execution, kind: type[ExecutionT]) -> ExecutionT:
+def cast_run(run: Execution, kind: type[ExecutionT]) -> ExecutionT:
     """A run as the kind that its definition makes (``Definition.run_kind``)."""
     assert isinstance(run, kind), "a definition makes runs of one kind"
     return run
 
 
 def kept_options(run: Execution) -> KeptOptions:
-    """What runs that go on from it have, unless they are given something else."""
+    """The options that runs continuing from it keep unless the caller overrides them."""
     return run._kept  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - as above

@@ -13,34 +13,31 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from attractor_nb.decisions.limits.bounds import bounds_of
+from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.errors import OptionError, RunNotFound, StorageError
 from attractor_nb.interrupts import held_interrupts
 from attractor_nb.model.events import DebuggerChanged, Event, PipelineForked, PipelineRewound, PipelineStarted, StageEnd
 from attractor_nb.model.vocabulary.isolation import WORKSPACE
-from attractor_nb.runtime.begin import seams_of
-from attractor_nb.runtime.execution import kept_options
-from attractor_nb.runtime.handles.hosts import check_host
+from attractor_nb.runtime.begin import Injected, seams_of
+from attractor_nb.runtime.execution import Execution, kept_options
+from attractor_nb.runtime.handles.handle import check_host
 from attractor_nb.runtime.handles.recorded_state import recorded_commit, restored_state
-from attractor_nb.runtime.latest_state import read_latest
 from attractor_nb.runtime.launch import refuse_own_loop, resume_run
 from attractor_nb.runtime.pins import read_pins
 from attractor_nb.runtime.prepare.declared_inputs import later_inputs
 from attractor_nb.runtime.prepare.known_secrets import learn_for_run, stored_source
-from attractor_nb.runtime.prepare.run_options import as_list, as_path, read_options
+from attractor_nb.runtime.prepare.run_options import RunOptions, as_list, as_path, read_options
 from attractor_nb.runtime.prepare.trust import note_run
-from attractor_nb.runtime.recorded_options import choices_for, with_recorded_plugs
-from attractor_nb.runtime.resume_checks import GRAPH_CHANGES, check_fork
-from attractor_nb.runtime.rewind import RewindPlace, check_rewind, find_place, read_rewind
+from attractor_nb.runtime.resume import GRAPH_CHANGES, check_fork
+from attractor_nb.runtime.rewind import Rewind, RewindPlace, check_rewind, find_place, read_rewind
+from attractor_nb.runtime.stored_state import choices_for, read_latest, with_recorded_plugs
 from attractor_nb.runtime.wire import check_plugs
 from attractor_nb.runtime.workspace.worktree import BRANCH_BEGINNING, worktree_facts
 from attractor_nb.storage.child_directories import CHILDREN_NAME, child_home
-from attractor_nb.storage.fork_copies import copied_files
 from attractor_nb.storage.log.event_lines import encode_event
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME
 from attractor_nb.storage.manifest_file import MANIFEST_NAME, fork_facts
-from attractor_nb.storage.map_directory import is_map
-from attractor_nb.storage.returned_rows import put_run
+from attractor_nb.storage.map_directory import is_map, put_run
 from attractor_nb.storage.run_directory import (
     DEFAULT_RUNS_BASE,
     SOURCE_NAME,
@@ -54,19 +51,14 @@ from attractor_nb.storage.run_directory import (
     utc_text,
 )
 from attractor_nb.storage.sealed_file import seal
-from attractor_nb.storage.stored_run import has_event_log, read_run
+from attractor_nb.storage.stored_run import StoredRun, copied_files, has_event_log, read_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.interrupts import HeldInterrupt
-    from attractor_nb.runtime.begin import Seams
     from attractor_nb.runtime.definition import Definition
-    from attractor_nb.runtime.execution import Execution
-    from attractor_nb.runtime.prepare.run_options import RunOptions
-    from attractor_nb.runtime.rewind import Rewind
-    from attractor_nb.storage.stored_run import StoredRun
 
 _NOT_OF_A_FORK = (
     "restart_of",
@@ -224,9 +216,9 @@ def _manifest(
 
 
 def _own_place(place: RewindPlace, logs_root: Path, run_id: str) -> dict[str, Any]:
-    """Where a fork works whose parent has a place of its own: in another, as its parent's was then.
+    """The isolated working place of a fork whose parent has one: a new place, in the state of the parent's then.
 
-    A workspace is copied as it stands; of a worktree the commit is known at which it stood.
+    A workspace is copied in its current state; of a worktree the commit at that point is known.
     """
     facts = place.stored.manifest
     if facts.get("isolation") == WORKSPACE:
@@ -240,12 +232,8 @@ def _own_place(place: RewindPlace, logs_root: Path, run_id: str) -> dict[str, An
     return {"workdir": str(path), "worktree": own}
 
 
-def _room(parent: StoredRun, options: RunOptions, seams: Seams) -> tuple[RunDirectory, str, str]:
-    """Where a fork goes: the directory around it, its name there, and its run id.
-
-    Raises:
-        StorageError: The place is taken, or the disk refused.
-    """
+def _room(parent: StoredRun, options: RunOptions, seams: Injected) -> tuple[RunDirectory, str, str]:
+    """The place of a fork: the directory around it, its name there, and its run id."""
     run_id = seams.randomness.new_id()
     if options.logs_root is not None:
         path = as_path(options.logs_root, "logs_root").absolute()

@@ -6,16 +6,15 @@ import contextlib
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.collector import paused_collector
 from attractor_nb.errors import OptionError, RunInterrupted
-from attractor_nb.interrupts import held_interrupts
+from attractor_nb.gc_pause import gc_paused
+from attractor_nb.interrupts import HeldInterrupt, held_interrupts
 from attractor_nb.lazy_imports import later
-from attractor_nb.runtime.begin import Beginning, Seams, begin, seams_of
-from attractor_nb.runtime.handles.hosts import check_host, new_job
+from attractor_nb.runtime.begin import Injected, RunStart, begin, seams_of
+from attractor_nb.runtime.chosen_plugs import SharedByParent, with_cassette
+from attractor_nb.runtime.handles.handle import check_host, new_job
 from attractor_nb.runtime.handles.presenters import present
 from attractor_nb.runtime.pins import check_debugging
-from attractor_nb.runtime.plugs.cassette import with_cassette
-from attractor_nb.runtime.plugs.inherited import Inherited
 from attractor_nb.runtime.prepare.known_secrets import learn_for_run
 from attractor_nb.runtime.prepare.run_options import RunOptions, as_list, read_options
 from attractor_nb.runtime.wire import check_plugs, wire
@@ -26,14 +25,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.cassettes import Tape
-    from attractor_nb.interrupts import HeldInterrupt
-    from attractor_nb.runtime import recorded_options, resume
+    from attractor_nb.runtime import resume, stored_state
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.execution import Execution
-    from attractor_nb.runtime.handles.kept_options import KeptOptions
+    from attractor_nb.runtime.handles.run_result import KeptOptions
     from attractor_nb.runtime.rewind import Rewind
 else:
-    recorded_options = later("attractor_nb.runtime.recorded_options")
+    stored_state = later("attractor_nb.runtime.stored_state")
     resume = later("attractor_nb.runtime.resume")
 
 
@@ -46,10 +44,6 @@ def options_for(
         pipeline: The pipeline.
         defaults: Options of the call where none are given.
         **given: Options by name.
-
-    Raises:
-        ValidationError: Lint found errors.
-        OptionError: A keyword is unknown, or a value is out of its range.
     """
     pipeline.refuse_errors()
     options = read_options({**pipeline.run_defaults, **defaults}, **given)
@@ -78,14 +72,14 @@ def go_on(
     on_graph_change: str = "error",
     rewind: Rewind | None = None,
 ) -> Execution:
-    """Take a run up where it stands, or where a rewind goes, and start its engine."""
-    recorded = recorded_options.choices_for(pipeline.graph, logs_root, options)
-    options, tape = with_cassette(recorded_options.with_recorded_plugs(options, logs_root), is_resume=True)
+    """Resume a run in its current state, or where a rewind goes, and start its engine."""
+    recorded = stored_state.choices_for(pipeline.graph, logs_root, options)
+    options, tape = with_cassette(stored_state.with_recorded_plugs(options, logs_root), is_resume=True)
     check_host(options.host)
     check_plugs(options, pipeline.handlers, pipeline.graph, tape, pipeline.tools)
     check_debugging(options, pipeline.graph, is_waited_for=is_waited_for)
     seams = seams_of(options)
-    with paused_collector(log_size(logs_root)):
+    with gc_paused(log_size(logs_root)):
         beginning = resume.continue_run(
             pipeline, logs_root, options, seams, on_graph_change=on_graph_change, rewind=rewind, recorded=recorded
         )
@@ -111,7 +105,7 @@ def resume_run(
     """
     if kept is not None:
         given.update(kept.added_to(given))
-    recorded_options.check_own(logs_root, given)
+    stored_state.check_own(logs_root, given)
     chosen = options_for(pipeline, **given)
     if is_waited_for:
         refuse_own_loop(chosen.host)
@@ -128,11 +122,7 @@ def resume_run(
 
 
 def refuse_own_loop(host: str) -> None:
-    """Refuse to block the event loop in which the run would work.
-
-    Raises:
-        OptionError: It would.
-    """
+    """Refuse to block the event loop in which the run would work."""
     check_host(host)
     if host == "kernel":
         raise OptionError(
@@ -144,21 +134,17 @@ def refuse_own_loop(host: str) -> None:
 def _launch(
     pipeline: Definition,
     options: RunOptions,
-    seams: Seams,
-    start: Beginning,
+    seams: Injected,
+    start: RunStart,
     interrupt: HeldInterrupt,
     *,
     is_waited_for: bool,
     tape: Tape | None,
 ) -> Execution:
-    """Start the engine; nobody gets the handle of a run that was interrupted before it began.
-
-    Raises:
-        RunInterrupted: It was interrupted; nothing of it was run.
-    """
+    """Start the engine; nobody gets the handle of a run that was interrupted before it began."""
     try:
         _refuse_interrupted(interrupt, start)
-        wired = wire(pipeline, options, seams, start, is_waited_for=is_waited_for, inherited=Inherited(tape=tape))
+        wired = wire(pipeline, options, seams, start, is_waited_for=is_waited_for, inherited=SharedByParent(tape=tape))
         if options.is_shown:
             present(wired.run)
         job = new_job(options.host, _title(start, is_stored=options.durability != "none"))
@@ -173,7 +159,7 @@ def _launch(
     return wired.run
 
 
-def _refuse_interrupted(interrupt: HeldInterrupt, start: Beginning) -> None:
+def _refuse_interrupted(interrupt: HeldInterrupt, start: RunStart) -> None:
     if not interrupt.is_noted:
         return
     if start.sequence:
@@ -181,5 +167,5 @@ def _refuse_interrupted(interrupt: HeldInterrupt, start: Beginning) -> None:
     raise RunInterrupted("the run was stopped before it began; no stage of it was run", hint="start it anew")
 
 
-def _title(start: Beginning, *, is_stored: bool) -> str:
+def _title(start: RunStart, *, is_stored: bool) -> str:
     return f"run {start.run_id} in {start.store.logs_root}" if is_stored else f"run {start.run_id}"

@@ -1,4 +1,4 @@
-"""What a run shares with its child runs, and what one of its stages wants to have run."""
+"""The objects that a run shares with its child runs, and a stage's request for a child run."""
 
 from __future__ import annotations
 
@@ -18,43 +18,29 @@ if TYPE_CHECKING:
     from attractor_nb.engine.run_setup import RunSetup
     from attractor_nb.model.child import ListItem
     from attractor_nb.protocols import CodergenBackend, Processes, RunStore
-    from attractor_nb.runtime.begin import Seams
+    from attractor_nb.runtime.begin import Injected
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.prepare.run_options import RunOptions
-    from attractor_nb.runtime.wired_run import Wired
+    from attractor_nb.runtime.wired_run import RunningEngine
     from attractor_nb.runtime.workspace.workspace import Workspace
     from attractor_nb.stage import StageScope
     from attractor_nb.workers.shipping import Shipping
 
 
 class ParentRun(Struct, frozen=True):
-    """What a run shares with its children.
+    """The objects that a run shares with its child runs."""
 
-    Attributes:
-        pipeline: The parent's pipeline, which knows its children.
-        options: The parent's options.
-        seams: Clock, randomness and disk.
-        gates: The parent's gates, which reach its people.
-        backend: What answers its prompts.
-        processes: What starts its commands.
-        workspace: Where it works, and its children where their node names no other place.
-        shipping: The way to the workers of ``executor=``, open already; None when all is done here.
-        tape: What its calls are recorded on or replayed from, if they are.
-        setup: What the parent is made of; its store is another one after a restart.
-        wire: Introduces everybody to everybody in a child.
-    """
-
-    pipeline: Definition
-    options: RunOptions
-    seams: Seams
-    gates: Gates
-    backend: CodergenBackend
-    processes: Processes
-    workspace: Workspace
-    shipping: Shipping | None
-    tape: Tape | None
-    setup: RunSetup
-    wire: Callable[..., Wired]
+    pipeline: Definition  #: The parent's pipeline, which knows its children.
+    options: RunOptions  #: The parent's options.
+    seams: Injected  #: Clock, randomness and disk.
+    gates: Gates  #: The parent's gates, which reach its people.
+    backend: CodergenBackend  #: What answers its prompts.
+    processes: Processes  #: What starts its commands.
+    workspace: Workspace  #: Where it works, and its children where their node names no other place.
+    shipping: Shipping | None  #: The way to the workers of ``executor=``, open already; None when all is done here.
+    tape: Tape | None  #: What its calls are recorded on or replayed from, if they are.
+    setup: RunSetup  #: What the parent is made of; its store is another one after a restart.
+    wire: Callable[..., RunningEngine]  #: Introduces everybody to everybody in a child.
 
     def stores(self) -> tuple[RunStore, ...]:
         """The stores of the parent and of those above it, the nearest first."""
@@ -62,39 +48,24 @@ class ParentRun(Struct, frozen=True):
 
 
 class ChildRecord(Struct):
-    """What the parent's log says of the latest child of a node.
+    """The record of a node's latest child run in the parent's log."""
 
-    Attributes:
-        visit: The visit whose child it is.
-        root: Its run directory, as recorded.
-        is_ended: The stage was done with it.
-        is_consumed: And the attempt that was done with it is over, so another attempt begins another child.
-        usage: What it had consumed by then.
-        counted: What of that an attempt of the stage, which has ended, has counted as its own.
-    """
-
-    visit: int
-    root: str
-    is_ended: bool = False
+    visit: int  #: The visit whose child it is.
+    root: str  #: Its run directory, as recorded.
+    is_ended: bool = False  #: The stage was done with it.
+    #: And the attempt that was done with it is over, so another attempt begins another child.
     is_consumed: bool = False
-    usage: Usage = Usage()
-    counted: Usage = Usage()
+    usage: Usage = Usage()  #: What it had consumed by then.
+    counted: Usage = Usage()  #: What of that an attempt of the stage, which has ended, has counted as its own.
 
 
 class ChildCharge(Struct, frozen=True):
-    """What a stage wants to have run.
+    """A stage's request for a child run."""
 
-    Attributes:
-        pipeline: The child pipeline.
-        options: The options of its run.
-        scope: The attempt of the stage.
-        item: The item whose run it is, if the stage has one for each.
-    """
-
-    pipeline: Definition
-    options: RunOptions
-    scope: StageScope
-    item: ListItem | None = None
+    pipeline: Definition  #: The child pipeline.
+    options: RunOptions  #: The options of its run.
+    scope: StageScope  #: The attempt of the stage.
+    item: ListItem | None = None  #: The item whose run it is, if the stage has one for each.
 
     @property
     def home(self) -> Path:

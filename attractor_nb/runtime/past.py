@@ -1,4 +1,4 @@
-"""The whole past of a run, from all its directories: for who inspects its stages and explains its path.
+"""The whole past of a run, from all its directories, for inspecting its stages and explaining its path.
 
 A run that a ``loop_restart`` took on has several directories; a rewind has set visits aside. Here each visit
 is found with the events around it and the directory of its files, whichever it is.
@@ -10,12 +10,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from attractor_nb.decisions.hindsight.journal import Journal
-from attractor_nb.decisions.hindsight.route_explanation import all_route_reasons, route_reasons_of, seen_at_commits
-from attractor_nb.decisions.planning.plan_compiling import compile_plan
+from attractor_nb.decisions.history.journal import Journal, VisitRecord
+from attractor_nb.decisions.history.route_explanation import (
+    RouteReasons,
+    all_route_reasons,
+    route_reasons_of,
+    seen_at_commits,
+)
+from attractor_nb.decisions.planning.plan import Plan, compile_plan
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.errors import RunNotFound
-from attractor_nb.model.events import PipelineRestarted, PipelineRewound, StageStarted
+from attractor_nb.model.events import Event, PipelineRestarted, PipelineRewound, StageEnd, StageStarted
 from attractor_nb.runtime.handles.recorded_state import (
     MAX_RESTART_HOPS,
     StoredValues,
@@ -25,23 +30,18 @@ from attractor_nb.runtime.handles.recorded_state import (
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME
 from attractor_nb.storage.run_directory import VISITS_NAME
 from attractor_nb.storage.stages.branch_directories import BranchNames, places_of
-from attractor_nb.storage.stored_run import has_event_log, read_run
+from attractor_nb.storage.stored_run import StoredRun, has_event_log, read_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from attractor_nb.decisions.hindsight.journal import VisitRecord
-    from attractor_nb.decisions.hindsight.route_reasons import RouteReasons
-    from attractor_nb.decisions.planning.plan import Plan
-    from attractor_nb.decisions.routing import Seen
-    from attractor_nb.model.events import Event, StageEnd
+    from attractor_nb.decisions.routing import ConditionOutcome
     from attractor_nb.model.graph import Graph
     from attractor_nb.runtime.execution import Execution
-    from attractor_nb.storage.stored_run import StoredRun
 
 
-class KnownVisit:
+class RecordedVisit:
     """A visit, and where to look for what it was.
 
     Attributes:
@@ -86,7 +86,7 @@ class RecordedDirectory:
 
     @cached_property
     def journal(self) -> Journal:
-        """What counts of its log."""
+        """The events of its log that count."""
         return Journal(self.events, self._base)
 
     @property
@@ -107,14 +107,14 @@ class RecordedDirectory:
         return restart_directory(self.stored, RunState("", restart_logs_root=root))
 
     @cached_property
-    def visits(self) -> list[KnownVisit]:
+    def visits(self) -> list[RecordedVisit]:
         """All visits, also those that a rewind has set aside, in the order in which they began."""
-        found = [KnownVisit(record, self.journal, self) for record in self.journal.visits]
+        found = [RecordedVisit(record, self.journal, self) for record in self.journal.visits]
         for position, event in enumerate(self.events):
             if isinstance(event, PipelineRewound):
                 before = Journal(self.events[:position], self._base)
                 found += [
-                    KnownVisit(record, before, self, is_set_aside=True)
+                    RecordedVisit(record, before, self, is_set_aside=True)
                     for record in before.visits
                     if record.sequence > event.to_sequence
                 ]
@@ -130,7 +130,7 @@ class RecordedDirectory:
         return BranchNames(places_of(self.events))
 
     def files_of(self, record: VisitRecord, attempt: int) -> Path:
-        """Where the files of an attempt are: in front, if it is the latest of its stage, or beneath."""
+        """The directory of an attempt's files: the stage's own for its latest attempt, else one beneath."""
         if record.branch:
             directory = self.root.joinpath(*self._branch_names.names_of(record.branch, record.node_id))
         else:
@@ -140,15 +140,11 @@ class RecordedDirectory:
         return directory / VISITS_NAME / f"{record.number}.{attempt}"
 
     def resolve(self, value: Any) -> Any:
-        """The value that a recorded one stands for.
-
-        Raises:
-            CheckpointCorrupt: It is kept in a file, and that is gone or was changed.
-        """
+        """The value that a recorded reference means."""
         return self._values.whole(value)
 
 
-class Lookback:
+class RunHistory:
     """The past of a run.
 
     Attributes:
@@ -156,33 +152,28 @@ class Lookback:
     """
 
     def __init__(self, run: Execution) -> None:
-        """Read the logs.
-
-        Raises:
-            RunNotFound: Nothing of the run is stored, or another engine wrote it.
-            CheckpointCorrupt: A log is damaged.
-        """
+        """Read the logs."""
         self.directories = _read_all(run)
         self._graph = run.graph
-        self._seen: dict[Journal, dict[int, Seen]] = {}
+        self._seen: dict[Journal, dict[int, ConditionOutcome]] = {}
 
     @cached_property
     def plan(self) -> Plan:
-        """What its graph, as it is now, would decide."""
+        """The compiled plan of its graph, as the graph is now."""
         return compile_plan(self._graph)
 
     @cached_property
-    def visits(self) -> list[KnownVisit]:
+    def visits(self) -> list[RecordedVisit]:
         """All visits of all directories, in order."""
         return [visit for directory in self.directories for visit in directory.visits]
 
-    def visits_of(self, node_id: str) -> list[KnownVisit]:
+    def visits_of(self, node_id: str) -> list[RecordedVisit]:
         """The visits of a node, oldest first."""
         return self._visits_by_node.get(node_id, [])
 
     @cached_property
-    def _visits_by_node(self) -> dict[str, list[KnownVisit]]:
-        found: dict[str, list[KnownVisit]] = {}
+    def _visits_by_node(self) -> dict[str, list[RecordedVisit]]:
+        found: dict[str, list[RecordedVisit]] = {}
         for visit in self.visits:
             found.setdefault(visit.record.node_id, []).append(visit)
         return found
@@ -194,11 +185,11 @@ class Lookback:
 
     @cached_property
     def reasons_by_commit(self) -> dict[int, RouteReasons]:
-        """Why each commit that counts went where it did, by ``id`` of the event."""
+        """The reasons for the route of each commit that counts, by ``id`` of the event."""
         return {id(commit): reasons for _, commit, reasons in self.explained()}
 
-    def reasons_of(self, visit: KnownVisit) -> RouteReasons | None:
-        """Why a visit was left as it was; None while it has not ended."""
+    def reasons_of(self, visit: RecordedVisit) -> RouteReasons | None:
+        """The reasons for the route taken after a visit; None while it has not ended."""
         commit = visit.record.commit
         if commit is None:
             return None
@@ -214,7 +205,7 @@ class Lookback:
                 yield directory, commit, reasons
 
 
-_KEPT: WeakKeyDictionary[Execution, Lookback] = WeakKeyDictionary()
+_KEPT: WeakKeyDictionary[Execution, RunHistory] = WeakKeyDictionary()
 _LOADED: WeakKeyDictionary[Execution, RecordedDirectory] = WeakKeyDictionary()
 
 
@@ -223,13 +214,8 @@ def keep_loaded(run: Execution, directory: RecordedDirectory) -> None:
     _LOADED[run] = directory
 
 
-def look_back(run: Execution) -> Lookback:
-    """The past of a run as its logs have it now; read again only when they have grown.
-
-    Raises:
-        RunNotFound: Nothing of the run is stored, or another engine wrote it.
-        CheckpointCorrupt: A log is damaged.
-    """
+def read_history(run: Execution) -> RunHistory:
+    """The past of a run as its logs have it now; read again only when they have grown."""
     if not has_event_log(run.logs_root):
         if run.logs_root.is_dir():
             raise RunNotFound(
@@ -242,12 +228,12 @@ def look_back(run: Execution) -> Lookback:
         )
     kept = _KEPT.get(run)
     if kept is None or not kept.directories[-1].is_current:
-        kept = _KEPT[run] = Lookback(run)
+        kept = _KEPT[run] = RunHistory(run)
     return kept
 
 
 def stamp_of(root: Path) -> tuple[int, ...]:
-    """What is other when the log of a directory has grown."""
+    """A stamp of a directory's log, which changes when the log grows."""
     try:
         facts = (root / EVENT_LOG_NAME).stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""What stands for the execution of a node, a pinned outcome or a handler; and where a run is to stop."""
+"""Pins and breakpoints: outcomes or handlers in place of a node's execution, and nodes at which a run stops."""
 
 from __future__ import annotations
 
@@ -8,25 +8,23 @@ from msgspec.structs import replace
 
 from attractor_nb.backends.function_backends import FunctionBackend
 from attractor_nb.context import check_values
-from attractor_nb.decisions.breakpoints import read_breakpoint
+from attractor_nb.decisions.breakpoints import Breakpoint, read_breakpoint
 from attractor_nb.decisions.overrides import Pin
 from attractor_nb.errors import OptionError, RunError
-from attractor_nb.handlers.codergen import CodergenHandler
+from attractor_nb.handlers.codergen import CodergenHandler, response_updates
 from attractor_nb.handlers.handler_registry import FunctionHandler
-from attractor_nb.handlers.response_texts import response_updates
 from attractor_nb.lazy_imports import later
-from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.outcome import Outcome, StageStatus, read_status
-from attractor_nb.model.vocabulary.repetition import FOR_EACH_TYPE
+from attractor_nb.model.texts import did_you_mean
+from attractor_nb.model.vocabulary.value_forms import FOR_EACH_TYPE
 from attractor_nb.runtime.execution import Execution
 from attractor_nb.runtime.handles.run_result import RunResult
-from attractor_nb.runtime.stored_execution import as_run
+from attractor_nb.runtime.stored_execution import resolve_run
 from attractor_nb.storage.attempt_files import read_stage_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from attractor_nb.decisions.breakpoints import Breakpoint
     from attractor_nb.model.graph import Graph
     from attractor_nb.protocols import Handler
     from attractor_nb.runtime import past
@@ -47,11 +45,7 @@ _STATUSES = ", ".join(status.value for status in StageStatus)
 
 
 def check_can_stand_in(node: str, handler_type: str) -> None:
-    """Refuse a node that nothing can stand for.
-
-    Raises:
-        OptionError: It is one.
-    """
+    """Refuse a node that cannot be pinned or replaced."""
     if why := _NOT_TO_BE_REPLACED.get(handler_type):
         raise OptionError(f"node {node} is of type {handler_type} and can be neither pinned nor mocked", hint=why)
 
@@ -66,12 +60,7 @@ def read_outcome(
     notes: str = "",
     node: str = "",
 ) -> Outcome:
-    """An outcome that somebody gives by hand; a failure of theirs is not tried again.
-
-    Raises:
-        OptionError: The status is none.
-        ContextValueError: A value is not a JSON value.
-    """
+    """An outcome that somebody gives by hand; a failure of theirs is not tried again."""
     if isinstance(status, Outcome):
         check_values(status.context_updates)
         return status
@@ -94,12 +83,7 @@ def read_outcome(
 
 
 def pin_of(run: Execution, node: str, outcome: object, response: str | None, visit: int | None = None) -> Pin:
-    """What a node is pinned to.
-
-    Raises:
-        OptionError: The outcome is none, or it is given and a visit, too.
-        RunError: Nothing is given, and the node has no outcome yet, or none in that visit.
-    """
+    """The pin of a node."""
     if visit is not None and (outcome is not None or response is not None):
         raise OptionError(f"visit {visit} is given, and what {node} comes to", hint="leave one of them out")
     if response is not None and not isinstance(response, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
@@ -113,12 +97,7 @@ def pin_of(run: Execution, node: str, outcome: object, response: str | None, vis
 
 
 def read_pins(pins: Mapping[str, Any], graph: Graph) -> dict[str, Pin]:
-    """What nodes are pinned to, as the option ``pins`` says.
-
-    Raises:
-        OptionError: There is no such node, it cannot be pinned, or what it comes to is none.
-        RunError: A run is named in which the node came to nothing.
-    """
+    """The pins by node, read from the option ``pins``."""
     found: dict[str, Pin] = {}
     for node, wanted in pins.items():
         if node not in graph.nodes:
@@ -136,7 +115,7 @@ def _read_pin(node: str, wanted: object) -> Pin:
     if isinstance(wanted, Outcome):
         return Pin(read_outcome(wanted))
     if isinstance(wanted, Execution | RunResult):
-        return _answer_of(as_run(wanted), node, None)
+        return _answer_of(resolve_run(wanted), node, None)
     raise OptionError(
         f"{node} is pinned to the text of a response, an Outcome or a run, not {type(wanted).__name__}",
         hint=f'pins={{"{node}": run}} keeps what it came to there',
@@ -150,8 +129,8 @@ def _saying_pin(node: str, response: str, outcome: Outcome) -> Pin:
 
 
 def _answer_of(run: Execution, node: str, visit: int | None) -> Pin:
-    """What a node came to in a visit, the latest by default, with what it set."""
-    ended = [one for one in past.look_back(run).visits_of(node) if one.record.commit is not None]
+    """A pin with the outcome of a node in a visit, the latest by default, and the context values it set."""
+    ended = [one for one in past.read_history(run).visits_of(node) if one.record.commit is not None]
     fitting = [one for one in ended if (not one.is_set_aside if visit is None else one.record.number == visit)]
     if not fitting:
         listed = ", ".join(str(one.record.number) for one in ended)
@@ -172,11 +151,7 @@ def _answer_of(run: Execution, node: str, visit: int | None) -> Pin:
 
 
 def stand_in_of(run: Execution, node: str, handler_type: str, answer: object) -> Handler:
-    """What executes a node in place of its handler.
-
-    Raises:
-        OptionError: It does not fit the node.
-    """
+    """The handler that executes a node in place of its own."""
     if handler_type == MODEL_TYPE:
         if isinstance(answer, str):
             return CodergenHandler(FunctionBackend(_saying(answer)), run.pipeline.schemas)
@@ -200,23 +175,12 @@ def _saying(text: str) -> Callable[[str], str]:
 
 
 def read_breakpoints(texts: Sequence[object], graph: Graph) -> list[Breakpoint]:
-    """Breakpoints from their texts.
-
-    Raises:
-        OptionError: One is none, or names what the graph does not have.
-        ConditionSyntaxError: A condition is outside the language.
-    """
+    """Breakpoints from their texts."""
     return [read_breakpoint(text, graph) for text in texts]
 
 
 def check_debugging(options: RunOptions, graph: Graph, *, is_waited_for: bool) -> None:
-    """Refuse pins and breakpoints that are none, and breakpoints at which nobody could have the run go on.
-
-    Raises:
-        OptionError, ConditionSyntaxError: As ``read_breakpoints`` and ``read_pins`` do; or the caller waits
-            for the end.
-        RunError: A pinned node came to nothing in the run that is named.
-    """
+    """Refuse invalid pins and breakpoints, and breakpoints after which nobody could continue the run."""
     read_pins(options.pins, graph)
     if not options.breakpoints:
         return

@@ -16,13 +16,13 @@ from attractor_nb.context import Context
 from attractor_nb.decisions.log_history import Point, counted_events, find_points, missing_visit, pick
 from attractor_nb.decisions.overrides import check_key
 from attractor_nb.errors import OptionError, RunError
-from attractor_nb.model.events import PipelineRestarted, PipelineRewound, PipelineStarted, StageEnd
+from attractor_nb.model.events import Event, PipelineRestarted, PipelineRewound, PipelineStarted, StageEnd
 from attractor_nb.model.events.logged_events import LoggedEvents
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.texts import did_you_mean
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.handles.recorded_state import directory_before
-from attractor_nb.runtime.latest_state import CONTINUED_FROM
 from attractor_nb.runtime.prepare.run_options import as_dict
+from attractor_nb.runtime.stored_state import CONTINUED_FROM
 from attractor_nb.storage.stored_run import StoredRun, has_event_log, read_run
 
 if TYPE_CHECKING:
@@ -30,33 +30,20 @@ if TYPE_CHECKING:
 
     from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.decisions.run_state import RunState
-    from attractor_nb.model.events import Event
 
 
 class Rewind(Struct, frozen=True):
-    """Where to go back to.
+    """The target of a rewind."""
 
-    Attributes:
-        node_id: Before a visit of this node.
-        visit: Which one, by its number; None for the latest.
-        context: Values of the context that are others from there on.
-        prompt: The prompt of that node from there on, in this run; empty for that of the graph.
-    """
-
-    node_id: str
-    visit: int | None = None
+    node_id: str  #: Before a visit of this node.
+    visit: int | None = None  #: Which one, by its number; None for the latest.
+    #: Values of the context that are others from there on.
     context: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    prompt: str = ""
+    prompt: str = ""  #: The prompt of that node from there on, in this run; empty for that of the graph.
 
 
 def read_rewind(node_id: object, visit: object, context: object = None, prompt: object = None) -> Rewind | None:
-    """What a caller asks for; None when nothing.
-
-    Raises:
-        OptionError: A node id and a prompt are texts, a visit is a whole number from 1, the values have names
-            of the caller's own; and none of them is without its node.
-        ContextValueError: A value cannot be kept.
-    """
+    """The rewind that a caller asks for; None when there is none."""
     if node_id is None:
         given = {"visit": visit, "context": context, "prompt": prompt}
         if name := next((name for name, value in given.items() if value is not None), ""):
@@ -82,12 +69,7 @@ def _checked_context(context: object) -> dict[str, Any]:
 
 
 def check_rewind(plan: Plan, logs_root: Path, rewind: Rewind) -> None:
-    """Refuse what no log can make good, before anything is opened.
-
-    Raises:
-        OptionError: The graph has no such node.
-        RunError: The run is of the older layout.
-    """
+    """Refuse what no log can make good, before anything is opened."""
     if rewind.node_id not in plan.nodes:
         raise OptionError(
             f"the pipeline has no node {rewind.node_id!r}{did_you_mean(rewind.node_id, plan.nodes)}",
@@ -104,21 +86,13 @@ def check_rewind(plan: Plan, logs_root: Path, rewind: Rewind) -> None:
 
 
 class RewindPlace(Struct, frozen=True):
-    """Where a run goes on after a rewind.
+    """The point at which a run continues after a rewind."""
 
-    Attributes:
-        stored: The directory as it is.
-        counted: The events of it that still count.
-        point: The visit.
-        stages: How many stages are set aside, those of later directories included.
-        rewind: What was asked for.
-    """
-
-    stored: StoredRun
-    counted: LoggedEvents
-    point: Point
-    stages: int
-    rewind: Rewind
+    stored: StoredRun  #: The directory as it is.
+    counted: LoggedEvents  #: The events of it that still count.
+    point: Point  #: The visit.
+    stages: int  #: How many stages are set aside, those of later directories included.
+    rewind: Rewind  #: What was asked for.
 
     @property
     def shortened(self) -> StoredRun:
@@ -126,7 +100,7 @@ class RewindPlace(Struct, frozen=True):
         return replace(self.stored, checkpoint=None, tail=self.counted, events=self.counted)
 
     def record(self, state: RunState) -> PipelineRewound:
-        """The record of it; ``state`` is where the run stands until then."""
+        """The record of the rewind; ``state`` is the state of the run until then."""
         point = self.point
         return PipelineRewound(
             node=point.node_id,
@@ -140,11 +114,7 @@ class RewindPlace(Struct, frozen=True):
 
 
 def find_place(latest: StoredRun, rewind: Rewind) -> RewindPlace:
-    """Find a visit: in the directory where the run is, else in those that it restarted from.
-
-    Raises:
-        RunError: There is no such visit; says which there are.
-    """
+    """Find a visit: in the directory where the run is, else in those that it restarted from."""
     stored, stages = latest, 0
     points: list[Point] = []
     counted: list[Event] = []
@@ -176,11 +146,7 @@ def _check_is_in_log(stored: StoredRun, counted: Sequence[Event]) -> None:
 
 
 def check_still_counts(stored: StoredRun) -> None:
-    """Refuse to go on in a restart directory that a rewind set aside.
-
-    Raises:
-        RunError: The run went on elsewhere; says where.
-    """
+    """Refuse to resume in a restart directory that a rewind set aside."""
     before = directory_before(stored)
     if before is None:
         return

@@ -7,7 +7,7 @@ import contextlib
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Protocol
 
-from attractor_nb.model.child import ChildSnapshot, spent
+from attractor_nb.model.child import ChildSnapshot, ListItem, spent
 from attractor_nb.model.events import (
     ChildEnded,
     ChildEvent,
@@ -21,7 +21,7 @@ from attractor_nb.model.events import (
 from attractor_nb.model.events.child_events import child_path
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.states import RunStatus
-from attractor_nb.runtime.handles.hosts import new_job
+from attractor_nb.runtime.handles.handle import new_job
 from attractor_nb.runtime.stored_execution import load_execution
 
 if TYPE_CHECKING:
@@ -29,11 +29,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.engine.instruction_inbox import Instructions
-    from attractor_nb.model.child import ListItem
     from attractor_nb.protocols import Clock
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.execution import Execution
-    from attractor_nb.runtime.wired_run import Wired
+    from attractor_nb.runtime.wired_run import RunningEngine
     from attractor_nb.stage import StageScope
 
 STOP_SECONDS = 1.0
@@ -44,7 +43,7 @@ MAX_LISTED_ARTIFACTS = 1000
 
 
 class _Known(Protocol):
-    """What the parent's log says of a child."""
+    """A child run as the parent's log records it."""
 
     scope: StageScope
     root: Path
@@ -103,7 +102,12 @@ class LiveChild:
     """A child run in this process (``stage.Child``)."""
 
     def __init__(
-        self, wired: Wired, scope: StageScope, clock: Clock, before: Iterable[Event], item: ListItem | None = None
+        self,
+        wired: RunningEngine,
+        scope: StageScope,
+        clock: Clock,
+        before: Iterable[Event],
+        item: ListItem | None = None,
     ) -> None:
         self.run = wired.run
         self.scope = scope
@@ -127,7 +131,7 @@ class LiveChild:
         self._job.start(self._wired.work)
 
     def is_at_gates(self, waiting: Collection[str], within: str) -> bool:
-        """Whether all that goes on in it waits at gates; see ``Wired.is_at_gates``."""
+        """Whether all that goes on in it waits at gates; see ``RunningEngine.is_at_gates``."""
         return self._wired.is_at_gates(waiting, f"{within}{path_of(self.scope, self.item)}:{self.scope.visit}/")
 
     @property
@@ -170,7 +174,7 @@ class LiveChild:
         return self._setup.instructions
 
     def snapshot(self) -> ChildSnapshot:
-        """How it stands now."""
+        """The current state of the child run."""
         setup, future = self._setup, self._job.future
         result = future.result() if future.done() and not future.cancelled() else None
         status = "waiting" if self.run.gates else "running"  # until its task has ended, with its result
@@ -239,7 +243,7 @@ class LiveChild:
         return look
 
     async def stop(self) -> None:
-        """Stop it within a second where it stands."""
+        """Stop it within a second, wherever it is."""
         if self.is_done:
             return
         self.run.cancel()
@@ -249,7 +253,7 @@ class LiveChild:
 
 
 class _OthersChild:
-    """A child run that this process does not run: it can be looked at."""
+    """A child run that this process does not run: it can be inspected."""
 
     def __init__(self, run: Execution, scope: StageScope, root: Path, item: ListItem | None = None) -> None:
         self.run = run
@@ -269,7 +273,7 @@ class _OthersChild:
         return self.run.id
 
     def snapshot(self) -> ChildSnapshot:
-        """How it stands, as its directory says."""
+        """The state of the child run, read from its directory."""
         run = self.run
         result = run.result() if run.is_done else None
         return ChildSnapshot(
@@ -319,7 +323,7 @@ class FinishedChild(_OthersChild):
 
 
 class ObservedChild(_OthersChild):
-    """A child run in another process: its directory is looked at again and again."""
+    """A child run in another process: its directory is polled."""
 
     def __init__(self, pipeline: Definition, scope: StageScope, root: Path, clock: Clock) -> None:
         super().__init__(load_execution(root, pipeline), scope, root)
@@ -334,12 +338,7 @@ class ObservedChild(_OthersChild):
 
 
 def finished_run(pipeline: Definition, root: Path) -> Execution | None:
-    """A child run that has ended for good; None when it can go on.
-
-    Raises:
-        RunNotFound: It never began.
-        CheckpointCorrupt: Its log is damaged.
-    """
+    """A child run that has ended for good; None when it can continue."""
     run = load_execution(root, pipeline)
     if not RunStatus.of(run.status).is_over:
         return None

@@ -4,36 +4,37 @@ from __future__ import annotations
 
 import contextlib
 from os import PathLike
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from attractor_nb.collector import paused_collector
 from attractor_nb.decisions.log_history import counted_events
-from attractor_nb.decisions.planning.plan_compiling import compile_plan
-from attractor_nb.decisions.replays.cache_keys import PlaceOfCall
+from attractor_nb.decisions.planning.plan import compile_plan
+from attractor_nb.decisions.replays.cache_keys import RunPaths
 from attractor_nb.engine.runner import RunOutcome
 from attractor_nb.errors import OptionError, RunError, RunNotFound, StorageError
+from attractor_nb.gc_pause import gc_paused
+from attractor_nb.lazy_imports import later
 from attractor_nb.model.child import CHILD_SEPARATOR
 from attractor_nb.model.events import PipelineInterrupted
-from attractor_nb.model.states import ENDED, LIVE
+from attractor_nb.model.states import ENDED, LIVE, as_result
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.definition import Definition
-from attractor_nb.runtime.execution import Execution, ExecutionT, child_places, of_kind
-from attractor_nb.runtime.handles.event_fold import Followed
-from attractor_nb.runtime.handles.handle import Work
+from attractor_nb.runtime.execution import Execution, ExecutionT, cast_run, child_places
+from attractor_nb.runtime.handles.handle import HandleJob
 from attractor_nb.runtime.handles.recorded_state import (
     MAX_RESTART_HOPS,
     StoredValues,
+    effective_checkpoint_and_tail,
     ended_context,
     kept_directories,
     restart_directory,
     restored_state,
-    what_holds,
 )
-from attractor_nb.runtime.handles.run_result import RunResult
-from attractor_nb.runtime.past import RecordedDirectory, keep_loaded, stamp_of
+from attractor_nb.runtime.handles.run_result import FollowedRun, RunResult
+from attractor_nb.runtime.past import RecordedDirectory, RecordedVisit, keep_loaded, stamp_of
 from attractor_nb.runtime.prepare.run_options import as_path
-from attractor_nb.runtime.result_making import result_of
+from attractor_nb.runtime.workspace.worktree import worktree_facts
 from attractor_nb.source import SourceText
 from attractor_nb.storage.attempt_files import read_stage_text
 from attractor_nb.storage.log.event_log import log_size
@@ -43,11 +44,14 @@ from attractor_nb.storage.stored_run import StoredRun, read_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
-    from attractor_nb.decisions.hindsight.journal import Journal
+    from attractor_nb.context import Context
+    from attractor_nb.decisions.history.journal import Journal
     from attractor_nb.decisions.run_state import RunState
-    from attractor_nb.runtime.past import KnownVisit
+    from attractor_nb.runtime.workspace import worktree as worktree_changes
+else:
+    worktree_changes = later("attractor_nb.runtime.workspace.worktree")
+
 
 DefinitionT = TypeVar("DefinitionT", bound=Definition)
 ValueT = TypeVar("ValueT")
@@ -64,9 +68,6 @@ def read_definition(
         path: The directory.
         kind: What is made of it.
         options: What it is made with.
-
-    Raises:
-        RunNotFound: There is no run, or it does not hold its source.
     """
     if is_map(path):
         origin = path.absolute() / SOURCE_NAME
@@ -101,10 +102,10 @@ def child_at(run: ExecutionT, name: str) -> ExecutionT | None:
     """The child run of a stage, live or read; None where there is none, and for one that cannot be read."""
     kind, place = type(run), child_places(run).get(name)
     if isinstance(place, Execution):
-        return of_kind(place, kind)
+        return cast_run(place, kind)
     if place is not None:
         with contextlib.suppress(RunError):
-            return of_kind(load_execution(place, type(run.pipeline)), kind)
+            return cast_run(load_execution(place, type(run.pipeline)), kind)
     return None
 
 
@@ -120,11 +121,7 @@ def child_of(run: ExecutionT, node: str) -> ExecutionT | None:
 
 
 def inner_run(run: ExecutionT, path: str) -> tuple[ExecutionT, str]:
-    """The run that a path (``node>inner``) leads to, and its last node.
-
-    Raises:
-        RunNotFound: A child run that the path names does not exist yet.
-    """
+    """The run that a path (``node>inner``) leads to, and its last node."""
     *above, last = str(path).split(CHILD_SEPARATOR)
     for name in above:
         found = child_of(run, name)
@@ -142,12 +139,8 @@ def load_execution(logs_root: Path, definition: Definition | type[Definition] | 
     Args:
         logs_root: The run directory.
         definition: The definition that ran, or its class to build one from the stored source.
-
-    Raises:
-        RunNotFound: There is no run at that place.
-        CheckpointCorrupt: Its log is damaged; says what is salvageable.
     """
-    with paused_collector(log_size(logs_root)):
+    with gc_paused(log_size(logs_root)):
         return _loaded(logs_root, definition or Definition)
 
 
@@ -164,8 +157,8 @@ def _loaded(logs_root: Path, definition: Definition | type[Definition]) -> Execu
         state = restored_state(plan, stored, state.restarted(state.restart_target))
         counted.extend(counted_events(stored.events))
     run_id = str(stored.manifest.get("run_id", ""))
-    work: Work[RunResult] = Work(f"run {run_id}")
-    followed = Followed()
+    work: HandleJob[RunResult] = HandleJob(f"run {run_id}")
+    followed = FollowedRun()
     kept = kept_directories(stored, counted_events(stored.events))
     followed.recall(counted, kept, state.visits)
     run = pipeline.run_kind(pipeline, run_id, stored.logs_root, stored.read_stage_file, work=work, followed=followed)
@@ -185,31 +178,26 @@ def _loaded(logs_root: Path, definition: Definition | type[Definition]) -> Execu
 
 
 def _status_of(stored: StoredRun, state: RunState) -> str:
-    """How the run ended; the log says so even when the manifest could not be written any more."""
+    """The final status of the run; the log has it even when the manifest could not be written any more."""
     return state.ended or (stored.status if stored.status in {*ENDED, "paused"} else "interrupted")
 
 
 def _values(stored: StoredRun) -> dict[str, Any]:
     """The context as the newest records say."""
-    checkpoint, events = what_holds(stored)
+    checkpoint, events = effective_checkpoint_and_tail(stored)
     values = dict((checkpoint or {}).get("context", {}))
     for event in events:
         values.update(getattr(event, "context", {}))
     return values
 
 
-def as_run(thing: object, name: str = "the run", pipeline: Definition | None = None) -> Execution:
+def resolve_run(thing: object, name: str = "the run", pipeline: Definition | None = None) -> Execution:
     """The run that somebody points at.
 
     Args:
         thing: A run, its result, or its directory.
         name: What the argument is called, for the message.
         pipeline: The pipeline that ran; without it, it is read from the directory.
-
-    Raises:
-        OptionError: It is none of these.
-        RunNotFound: There is no run at that place, or nothing of it is stored.
-        CheckpointCorrupt: Its log is damaged.
     """
     if isinstance(thing, Execution):
         return thing
@@ -233,7 +221,7 @@ TEXTS: Final = {"prompt": "prompt.md", "response": "response.md"}
 """What a comparison looks at of a visit, and the files that hold it."""
 
 
-def texts_of(run: Execution, known: KnownVisit) -> dict[str, str]:
+def texts_of(run: Execution, known: RecordedVisit) -> dict[str, str]:
     """Prompt and response of the last attempt of a visit, by name; what is lost or unreadable is left out.
 
     What tells of the run and nothing else is marks in them (``without_places``).
@@ -257,8 +245,44 @@ def without_places(run: Execution, journal: Journal, value: ValueT) -> ValueT:
         journal: The past of the directory that the value is from.
         value: Without secrets.
     """
-    places = [PlaceOfCall(run.id, (str(run.logs_root), str(first_directory(run.logs_root))))]
-    places += [PlaceOfCall(event.parent_id, (event.parent_root,)) for event in journal.forks]
+    places = [RunPaths(run.id, (str(run.logs_root), str(first_directory(run.logs_root))))]
+    places += [RunPaths(event.parent_id, (event.parent_root,)) for event in journal.forks]
     for place in places:
         value = place.without_in(value)
     return value
+
+
+# The result of a run that has stopped: made from the run, its state and its manifest, live or stored.
+
+
+def result_of(
+    run: Execution,
+    followed: FollowedRun,
+    state: RunState,
+    context: Context,
+    ended: RunOutcome,
+    manifest: Mapping[str, Any] | None = None,
+) -> RunResult:
+    """The result of a run that has stopped; its manifest is read where the caller does not have it."""
+    place = worktree_changes.place_facts(run.logs_root) if manifest is None else manifest
+    worktree = worktree_facts(place) or {}
+    return RunResult(
+        status=as_result(ended.status),
+        reason=redacted(ended.reason),
+        run_id=run.id,
+        logs_root=run.logs_root,
+        completed_nodes=tuple(state.completed),
+        node_outcomes=dict(state.outcomes),
+        visits=dict(state.visits),
+        context=context,
+        usage=state.usage,
+        usage_by_node=dict(state.usage_by_node),
+        duration=ended.duration,
+        next_node=state.next_node,
+        bound=state.bound,
+        graph=run.graph,
+        followed=followed,
+        read=run.read_stage_file,
+        workdir=Path(place["workdir"]) if place.get("workdir") else None,
+        branch=str(worktree.get("branch", "")),
+    )

@@ -1,26 +1,24 @@
-"""Telling a run something: one whose engine works here, one of another process, or one that stands still."""
+"""Instructions to a run: one whose engine works here, one of another process, or one that is paused or stopped."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.waiting_instructions import check_instruction
-from attractor_nb.engine.system_clock import SystemClock
+from attractor_nb.engine.time_limits import SystemClock
 from attractor_nb.errors import RunError, RunLocked
 from attractor_nb.model.events import InstructionGiven
 from attractor_nb.model.instruction import InstructionReceipt
 from attractor_nb.model.states import RunStatus
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.answers_from_elsewhere import tell_elsewhere
-from attractor_nb.runtime.execution import in_engine
+from attractor_nb.runtime.execution import Execution, in_engine
 from attractor_nb.runtime.stored_execution import inner_run, load_execution
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.stored_run import current_directory, has_event_log
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from attractor_nb.runtime.execution import Execution
 
 
 def tell(run: Execution, node: str | None, text: object, given_by: str) -> InstructionReceipt:
@@ -34,16 +32,9 @@ def tell(run: Execution, node: str | None, text: object, given_by: str) -> Instr
 
     Returns:
         How it reaches a model.
-
-    Raises:
-        OptionError: It cannot be told so: what is said, or to whom.
-        RunNotFound: A child run that the path names does not exist yet.
-        RunError: The run has ended.
-        RunLocked: It goes on in another process, which takes nothing from here.
-        StorageError: It cannot be recorded, or it is unknown what became of it.
     """
     run, node = inner_run(run, node or "")
-    receipt = in_engine(run, lambda desk: desk.tell(node, text, given_by))
+    receipt = in_engine(run, lambda inbox: inbox.tell(node, text, given_by))
     if receipt is not None:
         return receipt
     if not has_event_log(run.logs_root):
@@ -67,12 +58,7 @@ def _over(run_id: str, how: str) -> RunError:
 
 
 def _record(run: Execution, node: str, text: str, given_by: str) -> InstructionReceipt:
-    """Record an instruction in the log of a run that stands still; the run has it when it goes on.
-
-    Raises:
-        RunLocked: A process works at it.
-        StorageError: It cannot be recorded.
-    """
+    """Record an instruction in the log of a run that is not under way; the run has it when it resumes."""
     clock, text = SystemClock(), redacted(text)
     store = DirectoryRunStore.open(current_directory(run.logs_root), durability="full", clock=clock)
     try:

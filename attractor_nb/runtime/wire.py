@@ -14,23 +14,19 @@ from attractor_nb.backends import is_provider
 from attractor_nb.backends.llm.tools import McpServers, check_tools
 from attractor_nb.decisions.mark_fold import TELLING, marks_of
 from attractor_nb.decisions.planning.model_choices import nodes_that_ask
+from attractor_nb.engine.attempt_spending import run_funds
 from attractor_nb.engine.debug_control import Debugging
 from attractor_nb.engine.event_stream import EventStream
-from attractor_nb.engine.funds import run_funds
 from attractor_nb.engine.gates import Gates
 from attractor_nb.engine.instruction_inbox import Instructions
 from attractor_nb.engine.run_setup import RunSetup
 from attractor_nb.engine.runner import Runner
 from attractor_nb.errors import OptionError, TerminalError
-from attractor_nb.handlers.call_inputs import check_takes_attachments
-from attractor_nb.handlers.codergen import CodergenHandler
-from attractor_nb.handlers.fan_in import FanInHandler
-from attractor_nb.handlers.fan_out import ParallelHandler
+from attractor_nb.handlers.codergen import CodergenHandler, check_takes_attachments
+from attractor_nb.handlers.fan_out import FanInHandler, ParallelHandler
 from attractor_nb.handlers.function_stage import FunctionStageHandler
-from attractor_nb.handlers.handler_registry import HandlerRegistry
-from attractor_nb.handlers.manager_loop import ManagerLoopHandler
-from attractor_nb.handlers.points import ConditionalHandler, ExitHandler, StartHandler
-from attractor_nb.handlers.sub_pipeline import SubPipelineHandler
+from attractor_nb.handlers.handler_registry import ConditionalHandler, ExitHandler, HandlerRegistry, StartHandler
+from attractor_nb.handlers.manager_loop import ManagerLoopHandler, SubPipelineHandler
 from attractor_nb.handlers.tool import ToolHandler
 from attractor_nb.handlers.wait_human import WaitHumanHandler
 from attractor_nb.interviewers import resolve_interviewer
@@ -38,23 +34,34 @@ from attractor_nb.lazy_imports import later
 from attractor_nb.model.allowed_tools import declared_servers, read_allowed_tools
 from attractor_nb.model.events import InstructionGiven, PipelineStarted
 from attractor_nb.model.result_marks import ResultMarks
-from attractor_nb.model.vocabulary.repetition import FOR_EACH_TYPE
 from attractor_nb.model.vocabulary.shapes import CHILD_RUN_TYPES, FUNCTION_TYPE
+from attractor_nb.model.vocabulary.value_forms import FOR_EACH_TYPE
 from attractor_nb.processes import LocalProcesses
-from attractor_nb.protocols import ChecksGraphs
-from attractor_nb.runtime.begin import answers_of, describe_backend
+from attractor_nb.protocols import BackendLifetime, ChecksGraphs, CodergenBackend, Handler, Interviewer, Processes
+from attractor_nb.runtime.begin import Injected, RunStart, answers_of, describe_backend
+from attractor_nb.runtime.chosen_plugs import (
+    Recording,
+    SharedByParent,
+    StageServices,
+    answering_backend,
+    cache_of,
+    check_shipping,
+    feed_of,
+    inner_interviewer,
+    interviewer_of,
+    on_tape,
+    recording_interviewer_for,
+    shipped_plugs,
+    shipping_of,
+    trace,
+)
 from attractor_nb.runtime.execution import kept_options
-from attractor_nb.runtime.handles.event_fold import Followed
-from attractor_nb.runtime.handles.handle import Work
-from attractor_nb.runtime.open_gates import tell
+from attractor_nb.runtime.handles.handle import HandleJob
+from attractor_nb.runtime.handles.run_result import FollowedRun, RunResult
 from attractor_nb.runtime.pins import read_breakpoints, read_pins
-from attractor_nb.runtime.plugs.cassette import Recording, answering_backend, on_tape, people_before, people_behind
-from attractor_nb.runtime.plugs.chosen_plugs import cache_of, feed_of, interviewer_of, trace
-from attractor_nb.runtime.plugs.executor import Plugs, check_shipping, shipped_plugs, shipping_of
-from attractor_nb.runtime.plugs.inherited import Inherited
 from attractor_nb.runtime.prepare.budget import check_budget
-from attractor_nb.runtime.wired_run import Wired
-from attractor_nb.runtime.workspace.workspace import InWorkspace, RunWorkplace, check_places
+from attractor_nb.runtime.wired_run import RunningEngine, tell
+from attractor_nb.runtime.workspace.workspace import InWorkspace, RunWorkplace, Workspace, check_places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -63,13 +70,9 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.planning.plan import Plan, PlannedNode
     from attractor_nb.handlers import for_each
     from attractor_nb.model.graph import Graph, Node
-    from attractor_nb.protocols import BackendLifetime, CodergenBackend, Handler, Interviewer, Processes
     from attractor_nb.runtime import child_runs, parent_run
-    from attractor_nb.runtime.begin import Beginning, Seams
     from attractor_nb.runtime.definition import Definition
-    from attractor_nb.runtime.handles.run_result import RunResult
     from attractor_nb.runtime.prepare.run_options import RunOptions
-    from attractor_nb.runtime.workspace.workspace import Workspace
     from attractor_nb.workers.shipping import Shipping
 else:
     for_each = later("attractor_nb.handlers.for_each")
@@ -78,36 +81,26 @@ else:
 
 
 class _Works(Struct, frozen=True):
-    """What answers prompts and executes nodes.
+    """The services that answer prompts and execute nodes."""
 
-    Attributes:
-        handlers: The handler of each node.
-        answering: What answers prompts.
-        processes: What starts commands, wherever that is.
-        place: Where the run works.
-        workplace: The same, as its stages have it.
-        lifetimes: What is opened with the run and ended with it.
-        shipping: The way to workers; None when all is done here.
-    """
-
-    handlers: dict[str, Handler]
-    answering: CodergenBackend
-    processes: Processes
-    place: Workspace
-    workplace: RunWorkplace
-    lifetimes: tuple[BackendLifetime, ...]
-    shipping: Shipping | None
+    handlers: dict[str, Handler]  #: The handler of each node.
+    answering: CodergenBackend  #: What answers prompts.
+    processes: Processes  #: What starts commands, wherever that is.
+    place: Workspace  #: Where the run works.
+    workplace: RunWorkplace  #: The same, as its stages have it.
+    lifetimes: tuple[BackendLifetime, ...]  #: What is opened with the run and ended with it.
+    shipping: Shipping | None  #: The way to workers; None when all is done here.
 
 
 def wire(
     pipeline: Definition,
     options: RunOptions,
-    seams: Seams,
-    start: Beginning,
+    seams: Injected,
+    start: RunStart,
     *,
     is_waited_for: bool,
-    inherited: Inherited | None = None,
-) -> Wired:
+    inherited: SharedByParent | None = None,
+) -> RunningEngine:
     """Introduce everybody to everybody.
 
     Args:
@@ -117,14 +110,11 @@ def wire(
         start: Where it begins.
         is_waited_for: The caller blocks until the end, so nobody else can answer a gate.
         inherited: What the caller has for several runs.
-
-    Raises:
-        OptionError: The backend or interviewer is unknown.
     """
-    inherited = inherited or Inherited()
+    inherited = inherited or SharedByParent()
     stream = EventStream(start.store, seams.clock, start.run_id)
     gates = Gates(
-        people_behind(interviewer_of(options.interviewer, is_waited_for=is_waited_for), inherited.tape),
+        inner_interviewer(interviewer_of(options.interviewer, is_waited_for=is_waited_for), inherited.tape),
         partial(stream.announce, is_synced=True),
         seams.clock,
         recorded=start.interviews,
@@ -157,21 +147,21 @@ def wire(
 
 
 def _works(
-    pipeline: Definition, options: RunOptions, seams: Seams, start: Beginning, gates: Gates, inherited: Inherited
+    pipeline: Definition, options: RunOptions, seams: Injected, start: RunStart, gates: Gates, inherited: SharedByParent
 ) -> _Works:
-    """What answers prompts and executes nodes: here or on workers, recorded or replayed."""
+    """The services that answer prompts and execute nodes: here or on workers, recorded or replayed."""
     processes = options.processes or LocalProcesses(disk=seams.disk)
     place = inherited.workspace or start.workspace
     servers = McpServers(declared_servers(start.plan.graph), lambda: place.directory)
     answering = inherited.backend or answering_backend(options, inherited.tape)
-    here = Plugs(answering, InWorkspace(processes, place))
+    here = StageServices(answering, InWorkspace(processes, place))
     transport = inherited.shipping or shipping_of(options, start.plan)
     plugs = shipped_plugs(here, options, transport) if transport else here
     is_shared = inherited.backend is not None or inherited.shipping is not None
     own = () if place is inherited.workspace else (place,)
     lifetimes = (*own, servers, *(() if is_shared else plugs.lifetimes))
     plugs = on_tape(plugs, answering, inherited.tape)
-    people = people_before(gates, inherited.tape)
+    people = recording_interviewer_for(gates, inherited.tape)
     given = {name: value for name, value in start.inputs.items() if name not in start.unlisted}
     registry = _registry(pipeline, plugs.processes, plugs.backend, people, given)
     if FOR_EACH_TYPE in start.plan.handler_types.values():
@@ -184,14 +174,14 @@ def _works(
 
 def _setup(
     options: RunOptions,
-    seams: Seams,
-    start: Beginning,
+    seams: Injected,
+    start: RunStart,
     stream: EventStream,
     gates: Gates,
     works: _Works,
-    inherited: Inherited,
+    inherited: SharedByParent,
 ) -> RunSetup:
-    """What the run is made of, but for its children."""
+    """The parts of the run, except for its children."""
     above = inherited.above
     marks = marks_of(start.events)
     stream.add_sink(marks.take, *TELLING)
@@ -240,11 +230,11 @@ def _setup(
 
 
 def _wired(
-    pipeline: Definition, options: RunOptions, start: Beginning, setup: RunSetup, gates: Gates, inherited: Inherited
-) -> Wired:
+    pipeline: Definition, options: RunOptions, start: RunStart, setup: RunSetup, gates: Gates, inherited: SharedByParent
+) -> RunningEngine:
     """The handle of the run, and who drives it."""
-    behind: Work[RunResult] = Work(f"run {start.run_id}")
-    followed = Followed()
+    behind: HandleJob[RunResult] = HandleJob(f"run {start.run_id}")
+    followed = FollowedRun()
     followed.recall(start.events, start.kept, start.state.visits)
     setup.stream.add_sink(followed.take)
     children = setup.children
@@ -269,22 +259,22 @@ def _wired(
     if not is_child:
         gates.on_change = partial(tell, run)
     recording = None if inherited.tape is None or inherited.tape.child_of else Recording(inherited.tape)
-    wired = Wired(run, behind, followed, Runner(setup), gates, recording, is_child)
+    wired = RunningEngine(run, behind, followed, Runner(setup), gates, recording, is_child)
     if children:
         wired.children_at_gates = children.at_gates
     return wired
 
 
-def _children(shared: parent_run.ParentRun, stream: EventStream, start: Beginning) -> child_runs.ChildRuns:
-    """Where stages get child runs; it knows from the log which ones they had."""
+def _children(shared: parent_run.ParentRun, stream: EventStream, start: RunStart) -> child_runs.ChildRuns:
+    """The child runs of stages, with those that the log records already."""
     children = child_runs.ChildRuns(shared)
     children.recall(start.events)
     stream.add_sink(children.take)
     return children
 
 
-def _instructions(stream: EventStream, start: Beginning) -> Instructions:
-    """What the run is told, and was told before."""
+def _instructions(stream: EventStream, start: RunStart) -> Instructions:
+    """The instructions to the run, with those that its log records already."""
     instructions = Instructions(stream, start.plan.graph)
     begun = start.events.select(PipelineStarted)
     if start.events.select(InstructionGiven) or any(one.carried and one.carried.instructions for one in begun):
@@ -302,10 +292,6 @@ def check_plugs(
     """Check that backend, interviewer and executor can be had, before anything is made for a run.
 
     A replay needs none of them.
-
-    Raises:
-        OptionError: One of them means none, what it means is not installed, or it cannot travel to workers;
-            another option contradicts it; or a node asks the backend for what it has not.
     """
     answering = answering_backend(options, tape)
     if "codergen" not in handlers:
@@ -322,11 +308,7 @@ def check_plugs(
 
 
 def _check_asking(graph: Graph, check: Callable[[Node, Graph], None]) -> None:
-    """Check each node that asks a model, those of children included.
-
-    Raises:
-        OptionError: The check says that one cannot be run.
-    """
+    """Check each node that asks a model, those of children included."""
     for node in nodes_that_ask(graph):
         try:
             check(node, graph)
@@ -337,11 +319,7 @@ def _check_asking(graph: Graph, check: Callable[[Node, Graph], None]) -> None:
 
 
 def _check_tools(functions: Collection[str], node: Node, graph: Graph, *, is_elsewhere: bool) -> None:
-    """Refuse tools that there are not, or not where the stages are done.
-
-    Raises:
-        TerminalError, OptionError: The node allows one.
-    """
+    """Refuse tools that there are not, or not where the stages are done."""
     check_tools(node, functions, declared_servers(graph))
     allowed = read_allowed_tools(node.get("allowed_tools", str, ""))
     if is_elsewhere and (allowed.own or allowed.served):

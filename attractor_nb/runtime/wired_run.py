@@ -4,33 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
 from attractor_nb.errors import RunLocked
+from attractor_nb.logs import own_logger
 from attractor_nb.model.branch import enclosing
 from attractor_nb.runtime.answers_from_elsewhere import LOOK_SECONDS, AnswerCollector
+from attractor_nb.runtime.chosen_plugs import CHILD_OF, Recording
 from attractor_nb.runtime.handles.recorded_state import StoredValues, ended_context
-from attractor_nb.runtime.open_gates import gates_open
-from attractor_nb.runtime.plugs.inherited import CHILD_OF
-from attractor_nb.runtime.result_making import result_of
+from attractor_nb.runtime.stored_execution import result_of
 from attractor_nb.storage.memory_store import MemoryRunStore
 from attractor_nb.storage.run_store import DirectoryRunStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Iterable, Mapping
-
-    from attractor_nb.engine.gates import Gates
+    from attractor_nb.engine.gates import Gate, Gates
     from attractor_nb.engine.runner import Runner
+    from attractor_nb.model.events import Event
     from attractor_nb.model.instruction import InstructionReceipt
     from attractor_nb.protocols import EventSink
     from attractor_nb.runtime.execution import Execution
-    from attractor_nb.runtime.handles.event_fold import Followed
-    from attractor_nb.runtime.handles.handle import Work
-    from attractor_nb.runtime.handles.run_result import RunResult
-    from attractor_nb.runtime.plugs.cassette import Recording
+    from attractor_nb.runtime.handles.handle import HandleJob
+    from attractor_nb.runtime.handles.run_result import FollowedRun, RunResult
+
 
 OWNER_CHECK_SECONDS = 1.0
 """How often a run looks whether it was taken over while nothing of it is recorded."""
@@ -41,12 +42,12 @@ def _no_children(waiting: Collection[str], within: str) -> Mapping[str, bool]:
     return {}
 
 
-class Wired(Struct):
+class RunningEngine(Struct):
     """A run and the engine that will drive it."""
 
     run: Execution
-    behind: Work[RunResult]
-    followed: Followed
+    behind: HandleJob[RunResult]
+    followed: FollowedRun
     runner: Runner
     gates: Gates
     recording: Recording | None = None
@@ -55,12 +56,7 @@ class Wired(Struct):
     """By branch that child runs go on in: whether all that goes on in them waits at gates."""
 
     async def work(self) -> RunResult:
-        """Run to the end, and bind the result.
-
-        Raises:
-            RunLocked: Another process took the run over.
-            StorageError: The run directory, or the cassette, cannot be written; what was committed is safe.
-        """
+        """Run to the end, and bind the result."""
         try:
             with self._watched(), self._gates_open(), self._told_from_elsewhere(), self._paused_at_gates():
                 ended = await self.runner.run()
@@ -155,7 +151,7 @@ class Wired(Struct):
 
 @contextlib.contextmanager
 def _repeated(look: Callable[[], bool], seconds: float) -> Generator[None]:
-    """Look now and every so many seconds, in the running loop, until a look says that it was the last."""
+    """Look now and every N seconds, in the running loop, until a look says that it was the last."""
     loop = asyncio.get_running_loop()
     timer: asyncio.TimerHandle | None = None
 
@@ -170,3 +166,58 @@ def _repeated(look: Callable[[], bool], seconds: float) -> Generator[None]:
     finally:
         if timer is not None:
             timer.cancel()
+
+
+# The gates of all runs that are under way in this process, for callers that show or answer them together.
+
+LOGGER = own_logger(__name__)
+ENDED: Final = "the run has ended; where it did not come to its end, run.resume() goes on with it"
+Listener = Callable[["Execution", "Gate | None", "Event | None"], None]
+"""Told of a run, one of its gates, and what became of it (``Gates.on_change``); no gate: the run ended."""
+
+_lock = threading.Lock()
+_under_way: dict[int, Execution] = {}
+_listeners: list[Listener] = []
+
+
+@contextmanager
+def gates_open(run: Execution, gates: Gates) -> Generator[None]:
+    """While this lasts the gates of the run are among those of the process; then they are closed."""
+    with _lock:
+        _under_way[id(run)] = run
+    try:
+        yield
+    finally:
+        gates.close(ENDED)
+        with _lock:
+            _under_way.pop(id(run), None)
+        tell(run, None, None)
+
+
+def runs_under_way() -> tuple[Execution, ...]:
+    """The runs whose engine works here, oldest first."""
+    with _lock:
+        return tuple(_under_way.values())
+
+
+def tell(run: Execution, gate: Gate | None, event: Event | None) -> None:
+    """Tell all listeners of a change, in the engine's thread; a fault of theirs is never the run's."""
+    for listener in tuple(_listeners):
+        try:
+            listener(run, gate, event)
+        except Exception:  # a fault of who shows gates is never the run's
+            LOGGER.exception("somebody who shows gates could not follow one")
+
+
+def listen(listener: Listener) -> Callable[[], None]:
+    """Hear of every gate that opens or is over, from now on; returns how to stop that.
+
+    The listener is called in the thread of the engine, or of whoever answers, and must not wait.
+    """
+    _listeners.append(listener)
+
+    def stop() -> None:
+        if listener in _listeners:
+            _listeners.remove(listener)
+
+    return stop

@@ -13,17 +13,24 @@ from starlette.routing import Route
 
 from attractor_nb.errors import AttractorError
 from attractor_nb.logs import own_logger
-from attractor_nb.server.desk import RunDesk
+from attractor_nb.server.event_streams import Streams
 from attractor_nb.server.events import stream_events
 from attractor_nb.server.guard import Guard, Tickets, own_path
-from attractor_nb.server.idempotency import KeyClaim, Ledger
-from attractor_nb.server.openapi import openapi_document
-from attractor_nb.server.operations import OPERATIONS
+from attractor_nb.server.operations import OPERATIONS, Operation, openapi_document
 from attractor_nb.server.page import page_routes
 from attractor_nb.server.recovery import Recovery
 from attractor_nb.server.replies import Problem, Reply, internal_problem, problem_of, problem_response
-from attractor_nb.server.request_calls import Call, House, asked_of, read_body, read_query, read_values
-from attractor_nb.server.streams.event_streams import Streams
+from attractor_nb.server.request_calls import (
+    Call,
+    KeyClaim,
+    Ledger,
+    ServerState,
+    asked_of,
+    read_body,
+    read_query,
+    read_values,
+)
+from attractor_nb.server.run_service import RunService
 from attractor_nb.storage.files.document_files import DocumentFolder
 
 if TYPE_CHECKING:
@@ -32,7 +39,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from attractor_nb.server.operations import Operation
     from attractor_nb.server.server_settings import ServerSettings
 
 LOGGER = own_logger(__name__)
@@ -44,16 +50,16 @@ class Server:
 
     Attributes:
         app: What an ASGI server serves.
-        house: Its runs, streams and tickets.
+        state: Its runs, streams and tickets.
     """
 
     def __init__(self, settings: ServerSettings, *, version: str = "") -> None:
-        desk = RunDesk(settings.root, settings.max_runs)
-        streams, tickets = Streams(desk, settings.max_streams), Tickets(settings.ticket_seconds)
+        service = RunService(settings.root, settings.max_runs)
+        streams, tickets = Streams(service, settings.max_streams), Tickets(settings.ticket_seconds)
         folder = settings.documents if DocumentFolder.is_possible() else None
         documents = None if folder is None else DocumentFolder(folder)
-        self.house = House(settings, desk, streams, tickets, documents)
-        self._recovery = Recovery(desk)
+        self.state = ServerState(settings, service, streams, tickets, documents)
+        self._recovery = Recovery(service)
         self._ledger = Ledger(settings.root)
         self._version = version
         places: dict[str, dict[str, Operation]] = {}
@@ -66,23 +72,23 @@ class Server:
         ]
         inner = Starlette(routes=routes, exception_handlers={HTTPException: _refused}, lifespan=self._lifespan)
         inner.router.redirect_slashes = False
-        self.app = Guard(inner, settings, self.house.tickets)
+        self.app = Guard(inner, settings, self.state.tickets)
 
     def end_streams(self) -> None:
         """End all streams, so that their connections end; from the server's loop."""
-        self.house.streams.close()
+        self.state.streams.close()
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncGenerator[None]:
         del app
-        if self.house.settings.is_recovering:
+        if self.state.settings.is_recovering:
             self._recovery.start()
         try:
             yield
         finally:
             self._recovery.stop()
-            self.house.streams.close()
-            await run_in_threadpool(self.house.desk.close)
+            self.state.streams.close()
+            await run_in_threadpool(self.state.service.close)
 
     def _route(self, path: str, operations: Mapping[str, Operation]) -> Route:
         """One route for a path, so that a refused method is told all that there are."""
@@ -93,7 +99,7 @@ class Server:
         return _only(Route(path, _answering(serve), methods=list(operations)))
 
     async def _serve(self, operation: Operation, request: Request) -> Response:
-        body = await read_body(request, self.house.settings) if operation.body is not None else b""
+        body = await read_body(request, self.state.settings) if operation.body is not None else b""
         values = read_values(operation.body, body) if operation.body is not None else None
         query = read_query(operation.query, request.query_params.multi_items())
         path: dict[str, str] = request.path_params
@@ -103,7 +109,7 @@ class Server:
         to_root = "../" * (own_path(request.scope).count("/") - 1)
 
         def call(claim: KeyClaim) -> Call:
-            return Call(self.house, path, query, values, claim, last_ids[0] if last_ids else "", to_root)
+            return Call(self.state, path, query, values, claim, last_ids[0] if last_ids else "", to_root)
 
         serve = operation.serve
         if serve is None:
@@ -148,7 +154,7 @@ def _only(route: Route) -> Route:
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    """What the router refuses: a path or a method that is not ours."""
+    """The reply to a path or a method that the router refuses."""
     del request
     assert isinstance(error, HTTPException), "the route is registered for those only"
     kind, title = _KINDS.get(error.status_code, ("request", error.detail))

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Final
 from starlette.responses import Response
 
 from attractor_nb.logs import own_logger
+from attractor_nb.server.event_channel import HEARTBEAT
 from attractor_nb.server.replies import Problem
 from attractor_nb.server.requests import EVENT_ID
-from attractor_nb.server.streams.channel import HEARTBEAT
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
+    from attractor_nb.server.event_streams import Stream
     from attractor_nb.server.request_calls import Call
     from attractor_nb.server.server_settings import ServerSettings
-    from attractor_nb.server.streams.event_streams import Stream
 
 LOGGER = own_logger(__name__)
 _ID: Final = re.compile(EVENT_ID)
@@ -70,11 +70,7 @@ class EventStreamResponse(Response):
         await send({"type": "http.response.body", "body": b""})
 
     async def _look_after(self, tasks: tuple[asyncio.Task[None], ...], send: Send) -> None:
-        """Say that the stream lives when it is silent: one timer for a stream, and none for each event.
-
-        Raises:
-            TimeoutError: The consumer does not read.
-        """
+        """Say that the stream lives when it is silent: one timer for a stream, and none for each event."""
         now, settings = asyncio.get_running_loop().time, self._settings
         self._begun = now()
         while not any(task.done() for task in tasks):
@@ -99,18 +95,13 @@ async def _left(receive: Receive) -> None:
 
 
 async def stream_events(call: Call) -> Response:
-    """The events of a run, behind the one that the consumer had last.
-
-    Raises:
-        Problem: There is no such event, or too many streams are open.
-        RunNotFound: There is no such run.
-    """
+    """The events of a run, behind the one that the consumer had last."""
     last_id = call.last_event_id or call.query.last_event_id or ""
     if last_id and _ID.fullmatch(last_id) is None:
         raise Problem(
             400, "event-id", "Last-Event-ID is not valid", "it must be the id of an event: two numbers joined by a dot"
         )
-    stream = await call.house.streams.open(call.path["id"], last_id)
+    stream = await call.server.streams.open(call.path["id"], last_id)
     if stream is None:
         return Response(status_code=204)  # which tells an EventSource not to come again
-    return EventStreamResponse(stream, call.house.settings)
+    return EventStreamResponse(stream, call.server.settings)

@@ -130,12 +130,12 @@ def header_values(head: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str]
 def stranger(
     head: Iterable[tuple[bytes, bytes]], hosts: frozenset[str] | None, *, may_be_linked: bool = False
 ) -> Problem | None:
-    """Why a request comes from a place that has no business here; None when it may come.
+    """The problem for a request from a foreign host or origin; None for an allowed request.
 
     Args:
         head: Its headers.
-        hosts: What its Host may be; None for anything, but one.
-        may_be_linked: What it asks for is a page without a secret: a link of another site may lead there.
+        hosts: The allowed values of its Host; None for any single value.
+        may_be_linked: The request is for a page without a secret: a link of another site may lead there.
     """
     named = header_values(head, b"host")
     if len(named) != 1 or (hosts is not None and named[0].lower() not in hosts):
@@ -172,7 +172,7 @@ def has_token(head: Iterable[tuple[bytes, bytes]], token: str) -> bool:
 
 
 def unauthorised() -> Problem:
-    """Whoever shows no token, or another one, is told nothing but that."""
+    """The problem for a request without a valid token, which receives no other information."""
     return Problem(
         401,
         "unauthorised",
@@ -196,11 +196,7 @@ class Tickets:
         self._open: dict[bytes, tuple[str, float]] = {}
 
     def issue(self, path: str) -> str:
-        """A ticket for one path.
-
-        Raises:
-            Problem: Too many wait to be used.
-        """
+        """A ticket for one path."""
         ticket = secrets.token_urlsafe(32)
         now = self._monotonic()
         with self._lock:

@@ -5,18 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from pydantic.json_schema import models_json_schema
+
 from attractor_nb.server import endpoints, requests, response_models
 from attractor_nb.server.answers import document_answers, view_payloads
-from attractor_nb.server.answers.run_status_answers import DOT_TYPE, MERMAID_TYPE, SVG_TYPE
-from attractor_nb.server.replies import JSON_TYPE
+from attractor_nb.server.answers.run_answers import DOT_TYPE, MERMAID_TYPE, SVG_TYPE
+from attractor_nb.server.event_channel import END, FAULT, GAP
+from attractor_nb.server.replies import JSON_TYPE, PROBLEM_TYPE, Reply
+from attractor_nb.server.requests import EVENT_ID, RUN_ID
+from attractor_nb.server.response_models import ProblemDocument
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pydantic import BaseModel
+    from pydantic.json_schema import JsonSchemaMode
 
-    from attractor_nb.server.replies import Reply
     from attractor_nb.server.request_calls import Call
+
 
 EVENT_STREAM: Final = "text/event-stream"
 ALWAYS: Final = (400, 401, 403, 405, 422, 429, 431, 503)
@@ -27,37 +33,21 @@ WITH_PATH: Final = (404, 409)
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation.
+    """An operation."""
 
-    Attributes:
-        method: ``GET`` or ``POST``.
-        path: Its path; ``{id}`` takes a part, ``{name:path}`` the rest.
-        name: Its id in the OpenAPI document.
-        serve: What does it; None for the stream, which is no function of a request.
-        answer: The model of its answer; None for plain values.
-        status: The status of success.
-        body: The model of its body; None where it has none.
-        query: The model of its query.
-        media: Media types of its answer.
-        problems: Statuses that it may have beside those of all.
-        summary: What it does, in a few words; the function's own words if empty.
-        kind: The group that it belongs to.
-        is_secret: Its answer is, so it is not kept for who sends the same Idempotency-Key again.
-    """
-
-    method: str
-    path: str
-    name: str
-    serve: Callable[[Call], Reply] | None
-    answer: type[BaseModel] | None = None
-    status: int = 200
-    body: type[BaseModel] | None = None
-    query: type[BaseModel] = requests.NoQuery
-    media: tuple[str, ...] = (JSON_TYPE,)
-    problems: tuple[int, ...] = field(default=())
-    summary: str = ""
-    kind: str = "pipelines"
-    is_secret: bool = False
+    method: str  #: ``GET`` or ``POST``.
+    path: str  #: Its path; ``{id}`` takes a part, ``{name:path}`` the rest.
+    name: str  #: Its id in the OpenAPI document.
+    serve: Callable[[Call], Reply] | None  #: What does it; None for the stream, which is no function of a request.
+    answer: type[BaseModel] | None = None  #: The model of its answer; None for plain values.
+    status: int = 200  #: The status of success.
+    body: type[BaseModel] | None = None  #: The model of its body; None where it has none.
+    query: type[BaseModel] = requests.NoQuery  #: The model of its query.
+    media: tuple[str, ...] = (JSON_TYPE,)  #: Media types of its answer.
+    problems: tuple[int, ...] = field(default=())  #: Statuses that it may have beside those of all.
+    summary: str = ""  #: What it does, in a few words; the function's own words if empty.
+    kind: str = "pipelines"  #: The group that it belongs to.
+    is_secret: bool = False  #: Its answer is, so it is not kept for who sends the same Idempotency-Key again.
 
     @property
     def is_once(self) -> bool:
@@ -72,7 +62,7 @@ class Operation:
 
     @property
     def words(self) -> str:
-        """What it does, in a few words."""
+        """The summary of the operation."""
         return self.summary or (self.serve.__doc__ or "").strip().splitlines()[0]
 
 
@@ -212,3 +202,131 @@ def path_parameters(path: str) -> Mapping[str, bool]:
     """
     inside = [part.split("}")[0] for part in path.split("{")[1:]]
     return {name.partition(":")[0]: name.endswith(":path") for name in inside}
+
+
+# The OpenAPI 3.1 document, made of the table of operations and of the models themselves.
+
+_REFERENCE: Final = "#/components/schemas/{model}"
+_TITLES: Final = {
+    400: "The request is invalid",
+    401: "No valid token",
+    403: "A foreign host or page, or untrusted commands",
+    404: "Not found",
+    405: "Another method",
+    408: "The body did not arrive",
+    409: "Not possible in the current state",
+    413: "The body is too large",
+    415: "The body is not JSON",
+    422: "A value is invalid",
+    429: "Too many at a time",
+    431: "The head is too long",
+    503: "The disk failed, or the server is shutting down",
+}
+_DESCRIPTION: Final = (
+    "Runs pipelines that are written in DOT. Addresses are relative to the server's own. Each request shows "
+    "the token as `Authorization: Bearer …`; an EventSource, which cannot send headers, uses a ticket."
+)
+
+_ONE_EVENT: Final[dict[str, Any]] = {
+    "description": "One event of the stream.",
+    "type": "object",
+    "properties": {
+        "id": {"type": "string", "description": "Only for events in the log."},
+        "event": {"enum": ["message", END, GAP, FAULT], "description": "All except message describe the stream."},
+        "data": {"type": "string", "contentMediaType": JSON_TYPE, "contentSchema": {"type": "object"}},
+    },
+    "required": ["data"],
+}
+
+
+def openapi_document(version: str) -> dict[str, Any]:
+    """The document."""
+    paths: dict[str, dict[str, Any]] = {}
+    for operation in OPERATIONS:
+        place = paths.setdefault(operation.path.replace(":path}", "}"), {})
+        place[operation.method.lower()] = _operation(operation)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "attractor_nb", "version": version, "description": _DESCRIPTION},
+        "servers": [{"url": "."}],
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {"schemas": _schemas(), "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+    }
+
+
+def _operation(operation: Operation) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "operationId": operation.name,
+        "summary": operation.words.rstrip("."),
+        "tags": [operation.kind],
+        "parameters": _parameters(operation),
+        "responses": {
+            str(operation.status): _success(operation),
+            **({"204": {"description": "No more events follow"}} if operation.serve is None else {}),
+            **{str(status): _problem(status) for status in operation.statuses},
+        },
+    }
+    if operation.body is not None:
+        schema = _reference(operation.body)
+        described["requestBody"] = {
+            "required": any(field.is_required() for field in operation.body.model_fields.values()),
+            "content": {JSON_TYPE: {"schema": schema}},
+        }
+    return described
+
+
+def _parameters(operation: Operation) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for name, is_long in path_parameters(operation.path).items():
+        schema = {"type": "string", "minLength": 1, **({"pattern": RUN_ID} if name == "id" else {})}
+        more = {"description": "May contain slashes, escaped or not."} if is_long else {}
+        found.append({"name": name, "in": "path", "required": True, "schema": schema, **more})
+    whole = operation.query.model_json_schema()
+    for name, schema in whole.get("properties", {}).items():
+        found.append({"name": name, "in": "query", "required": False, "schema": schema})
+    if operation.is_once:
+        schema = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"}
+        found.append({"name": "Idempotency-Key", "in": "header", "required": False, "schema": schema})
+    elif operation.media == (EVENT_STREAM,):
+        schema = {"type": "string", "pattern": EVENT_ID}
+        found.append({"name": "Last-Event-ID", "in": "header", "required": False, "schema": schema})
+    return found
+
+
+def _success(operation: Operation) -> dict[str, Any]:
+    content: dict[str, Any] = {}
+    for media in operation.media:
+        if media == EVENT_STREAM:
+            content[media] = {"schema": _ONE_EVENT}
+        elif media != JSON_TYPE:
+            content[media] = {"schema": {"type": "string"}}
+        elif operation.answer is not None:
+            content[media] = {"schema": _reference(operation.answer)}
+        else:
+            content[media] = {"schema": {"type": "object"}}
+    return {"description": operation.words, "content": content}
+
+
+def _problem(status: int) -> dict[str, Any]:
+    return {"description": _TITLES[status], "content": {PROBLEM_TYPE: {"schema": _reference(ProblemDocument)}}}
+
+
+def _reference(model: type[BaseModel]) -> dict[str, str]:
+    return {"$ref": _REFERENCE.format(model=model.__name__)}
+
+
+def _schemas() -> dict[str, Any]:
+    bodies = {operation.body for operation in OPERATIONS if operation.body is not None}
+    sent = {operation.answer for operation in OPERATIONS if operation.answer is not None} | {ProblemDocument}
+    named: list[tuple[type[BaseModel], JsonSchemaMode]] = [
+        *((model, "validation") for model in bodies),
+        *((model, "serialization") for model in sent),
+    ]
+    named.sort(key=_name)
+    _, document = models_json_schema(named, ref_template=_REFERENCE)
+    return document["$defs"]
+
+
+def _name(pair: tuple[type[BaseModel], Any]) -> str:
+    return pair[0].__name__

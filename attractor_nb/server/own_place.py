@@ -20,20 +20,12 @@ _FOLDER: Final = "a directory"
 
 
 def is_own_place(root: Path, name: str) -> bool:
-    """Whether a folder of the server's own is there: ``.server/<name>``, neither of both a link.
-
-    Raises:
-        StorageError: There is no telling.
-    """
+    """Whether a folder of the server's own is there: ``.server/<name>``, neither of both a link."""
     return all(_kind(place) == _FOLDER for place in _places(root, name))
 
 
 def made_own_place(root: Path, name: str, *, is_synced: bool) -> Path:
-    """A folder of the server's own, made unless it is there.
-
-    Raises:
-        StorageError: A link stands in its place, or the disk refused.
-    """
+    """A folder of the server's own, made unless it is there."""
     for place in _places(root, name):
         make_directory(Disk(), place, is_synced=is_synced)
         if (kind := _kind(place)) != _FOLDER:

@@ -34,16 +34,11 @@ PAGE_PATHS: Final = frozenset({PAGE_PATH, "/page.js", "/page.css", "/icon.svg"})
 
 @dataclass(frozen=True, slots=True)
 class PageFile:
-    """A file of the page.
+    """A file of the page."""
 
-    Attributes:
-        content: Its bytes.
-        tag: Differs when it has changed.
-    """
-
-    content: bytes
+    content: bytes  #: Its bytes.
     media_type: str
-    tag: str
+    tag: str  #: Differs when it has changed.
 
 
 def page_routes(answering: Callable[..., Any], *, is_proxied: bool) -> list[Route]:
@@ -82,7 +77,7 @@ def page_file(path: str, *, is_proxied: bool = False) -> PageFile:
 
 @cache
 def policy(*, is_proxied: bool = False) -> str:
-    """What the page may do: its own script, its own sheet and those of our drawings, its own server."""
+    """The content security policy of the page: its own script, its own sheet, those of our drawings, its server."""
     # The sheets that drawings bring along: they are ours, and the same in every drawing of a kind.
     kinds = drawing_css(), timeline_css(), comparison_css()
     sheets = " ".join(f"'sha256-{_digest(sheet)}'" for sheet in kinds)

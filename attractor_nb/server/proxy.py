@@ -38,7 +38,7 @@ LOOK_SECONDS: Final = 1.0
 
 
 def setup_attractor() -> dict[str, Any]:
-    """What jupyter-server-proxy is told: how the server is started, let in, and shown."""
+    """The settings for jupyter-server-proxy: how to start, authorise and show the server."""
     token = checked_token(None)
     with as_file(files("attractor_nb.server.web") / "icon.svg") as icon:
         icon_path = str(icon)
@@ -63,10 +63,6 @@ def main(arguments: Sequence[str]) -> None:
     Args:
         arguments: The path of the socket file, or a port of this machine; the runs base; the id of the
             process that has the proxy, with which the server ends.
-
-    Raises:
-        OptionError: The token is none, the port is taken, or the extra ``server`` is not installed.
-        StorageError: The runs base cannot be made.
     """
     check_installed()
     # The libraries are an extra, and Jupyter imports this module for the card alone.

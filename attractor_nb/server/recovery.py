@@ -1,4 +1,4 @@
-"""Going on, unasked, with what a lost server of the same root was working on (docs/server.md, "The end").
+"""Automatic resume of the runs that a lost server of the same root was working on (docs/server.md, "The end").
 
 A server that starts takes up the abandoned runs that servers of its root had begun, a few at a time and each
 as if somebody had asked for it: the same lock, the same question of trust, the same bound on runs under way.
@@ -24,17 +24,15 @@ from attractor_nb.model.events import (
     StageEnd,
     StageStarted,
 )
-from attractor_nb.server.desk import WAITS
+from attractor_nb.server.event_channel import EventReader, Recorded
 from attractor_nb.server.replies import Problem
-from attractor_nb.server.streams.event_reader import EventReader
+from attractor_nb.server.run_service import WAITS, RunService
 from attractor_nb.storage.log.lock import read_owner
-from attractor_nb.storage.run_status import ABANDONED
+from attractor_nb.storage.manifest_file import ABANDONED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor_nb.server.desk import RunDesk
-    from attractor_nb.server.streams.event_reader import Recorded
 
 LOGGER = own_logger(__name__)
 AT_A_TIME: Final = 2
@@ -48,18 +46,18 @@ _PASSING: Final = frozenset({"too-many-runs", "stopping"})
 
 
 class Recovery:
-    """What a server takes up again, beginning with those that were not taken up in vain before."""
+    """The runs that a server resumes after a restart, those with the fewest failed tries first."""
 
-    def __init__(self, desk: RunDesk) -> None:
-        self._desk = desk
+    def __init__(self, service: RunService) -> None:
+        self._service = service
         self._queue: deque[str] = deque()
         self._is_ending = threading.Event()
 
     def start(self) -> None:
         """Find what there is to decide about, and decide in threads; waits for nothing."""
-        ids = self._desk.started.ids()
+        ids = self._service.started.ids()
         for run_id in ids:
-            self._desk.words[run_id] = WAITS
+            self._service.words[run_id] = WAITS
         if ids:
             threading.Thread(target=self._begin, args=[ids], name="attractor-recovery", daemon=True).start()
 
@@ -87,11 +85,11 @@ class Recovery:
                         return
             except Exception:  # one run that cannot go on keeps no other from it
                 LOGGER.exception("pipeline %s is not resumed automatically", run_id)
-                self._desk.words.pop(run_id, None)
+                self._service.words.pop(run_id, None)
 
     def _tries(self, run_id: str) -> int:
         try:
-            found = self._desk.started.read(run_id)
+            found = self._service.started.read(run_id)
         except AttractorError:
             return 0
         return found.tries if found else 0
@@ -100,7 +98,7 @@ class Recovery:
         """Take a run up again, or let it be; False when there is no room for it now."""
         words = ""
         try:
-            with self._desk.started.held(run_id):
+            with self._service.started.held(run_id):
                 words = self._decide(run_id)
         except RunLocked:
             pass  # whoever owns it shows it
@@ -110,45 +108,39 @@ class Recovery:
             message = refused.detail if isinstance(refused, Problem) else refused.message
             words = f"not resumed automatically: {message}"
         if words:
-            self._desk.words[run_id] = words
+            self._service.words[run_id] = words
             LOGGER.warning("pipeline %s: %s", run_id, words)
-        elif self._desk.is_awaited(run_id):  # a person was faster, or it is not ours
-            self._desk.words.pop(run_id, None)
+        elif self._service.is_awaited(run_id):  # a person was faster, or it is not ours
+            self._service.words.pop(run_id, None)
         return True
 
     def _decide(self, run_id: str) -> str:
-        """What is said of the run; empty when there is nothing to say.
-
-        Raises:
-            RunLocked: Another process owns it.
-            Problem: There is no room for it.
-            AttractorError: It cannot go on, and why.
-        """
-        desk = self._desk
-        started = desk.started.read(run_id)
+        """Decide about a run: the words about it, or empty."""
+        service = self._service
+        started = service.started.read(run_id)
         try:
-            summary = desk.summary(run_id)
+            summary = service.summary(run_id)
         except (RunNotFound, Problem):
-            desk.started.forget(run_id)
+            service.started.forget(run_id)
             return ""
-        if desk.live(run_id) is not None or summary.is_live:
+        if service.live(run_id) is not None or summary.is_live:
             return ""
         owner = read_owner(summary.logs_root)
         is_ours = started is not None and (owner.get("pid"), owner.get("host")) in started.owners
         if started is None or summary.status != ABANDONED or not is_ours:
-            desk.started.forget(run_id)
+            service.started.forget(run_id)
             return ""
         recorded = EventReader(summary.logs_root).read()
         if why := _why_not(recorded):
             return f"not resumed automatically: {why}"
-        tries = 0 if has_come_to_something(recorded, started.last_id) else started.tries
+        tries = 0 if has_made_progress(recorded, started.last_id) else started.tries
         if tries >= MAX_TRIES:
             return f"not resumed automatically: {MAX_TRIES} times the server was lost before anything came of it"
-        desk.take_up(run_id, tries=tries + 1, last_id=recorded[-1].id)
+        service.take_up(run_id, tries=tries + 1, last_id=recorded[-1].id)
         return f"resumed automatically; the previous server was last seen at {_moment(recorded[-1].event.time)}"
 
 
-def has_come_to_something(recorded: Sequence[Recorded], last_id: str) -> bool:
+def has_made_progress(recorded: Sequence[Recorded], last_id: str) -> bool:
     """Whether a run had results behind an event, or came to rest there: nothing but gates was under way.
 
     Args:
@@ -176,7 +168,7 @@ def _working(recorded: Sequence[Recorded]) -> set[tuple[str, str]]:
 
 
 def _why_not(recorded: Sequence[Recorded]) -> str:
-    """Why a person is to decide about a run, or empty."""
+    """The reason a person must decide about a run, or empty."""
     if not recorded:
         return "its log has no events"
     for _, event in reversed(recorded):

@@ -1,4 +1,4 @@
-"""What an endpoint gives back: an answer, or RFC 9457 problem details for every one of our errors."""
+"""The replies of endpoints: an answer, or RFC 9457 problem details for each of our errors."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel
 from starlette.responses import Response
 
+from attractor_nb.decisions.planning.executable_surface import executable_surface
 from attractor_nb.errors import (
     AlreadyAnswered,
     AnswerRefused,
@@ -28,12 +29,21 @@ from attractor_nb.errors import (
     UntrustedSource,
     ValidationError,
 )
-from attractor_nb.redaction import redacted_value
-from attractor_nb.server.lint_answers import plain_finding
+from attractor_nb.model.diagnostic import Diagnostic, Severity
+from attractor_nb.redaction import redacted, redacted_value
+from attractor_nb.source import Span, render_excerpt
 from attractor_nb.storage.files.strict_json import json_bytes
+from attractor_nb.views.drawings.drawing import SEVERITY_LETTERS
+from attractor_nb.views.findings_table import finding_plain
+from attractor_nb.views.shown_commands import shown_command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from attractor_nb.model.graph import Edge, Graph
+    from attractor_nb.pipeline.pipeline import Pipeline
+    from attractor_nb.studio.edit.editor import Editor
+
 
 PROBLEM_TYPE: Final = "application/problem+json"
 TYPE_PREFIX: Final = "urn:attractor-nb:problem:"
@@ -120,7 +130,7 @@ def problem_of(error: AttractorError) -> Problem:
 
 
 def stopping() -> Problem:
-    """What is asked of a server that is about to end."""
+    """The problem for a request to a server that is shutting down."""
     return Problem(503, "stopping", "The server is shutting down", hint="try again when it is back")
 
 
@@ -147,19 +157,12 @@ def _more_of(error: AttractorError) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer that is complete.
+    """An answer that is complete."""
 
-    Attributes:
-        body: A model or plain values, sent as JSON; text and bytes are sent as they are.
-        status: The HTTP status.
-        media_type: What the body is.
-        headers: Further headers.
-    """
-
-    body: Any
-    status: int = 200
-    media_type: str = JSON_TYPE
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    body: Any  #: A model or plain values, sent as JSON; text and bytes are sent as they are.
+    status: int = 200  #: The HTTP status.
+    media_type: str = JSON_TYPE  #: What the body is.
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])  #: Further headers.
 
     @property
     def content(self) -> bytes:
@@ -179,3 +182,116 @@ class Reply:
 def problem_response(problem: Problem) -> Response:
     """A problem for the wire."""
     return Response(json_bytes(problem.to_plain()), problem.status, problem.headers, PROBLEM_TYPE)
+
+
+# Lint's findings and a source's commands as plain values.
+
+
+def plain_finding(found: Diagnostic) -> dict[str, Any]:
+    """A finding: what, where, how to fix it; without secrets, for it cites the source."""
+    return redacted_value(
+        {
+            **finding_plain(found),
+            "node": found.node_id,
+            "edge": list(found.edge) if found.edge else None,
+            **_shown_place(found.span),
+            "report": "\n".join(found.report_lines()),
+        }
+    )
+
+
+def plain_syntax_error(error: SourceError) -> dict[str, Any]:
+    """A text that does not parse, in the form of a finding."""
+    return redacted_value(
+        {
+            "rule": "syntax",
+            "severity": Severity.ERROR.value,
+            "letter": SEVERITY_LETTERS[Severity.ERROR],
+            "place": f"{error.span.line}:{error.span.column}" if error.span is not None else "",
+            "message": error.message,
+            "node": "",
+            "edge": None,
+            "fix": error.hint,
+            "can_fix": False,
+            **_shown_place(error.span),
+            "report": str(error),
+        }
+    )
+
+
+def plain_surface(graph: Graph) -> dict[str, Any]:
+    """The commands that a graph executes, and the hash by which they are trusted; empty without commands."""
+    surface = executable_surface(graph)
+    if not surface:
+        return {"hash": "", "commands": []}
+    return {
+        "hash": surface.full_hash,
+        "commands": [
+            {
+                "node": entry.node_id,
+                "attribute": entry.attribute,
+                "text": redacted(entry.text),
+                "shown": shown_command(redacted(entry.text)),
+            }
+            for entry in surface.commands
+        ],
+    }
+
+
+def mended(pipeline: Pipeline, number: int) -> Pipeline:
+    """The pipeline after the fix of a finding, by its place among the diagnostics."""
+    found = pipeline.diagnostics
+    if number >= len(found):
+        raise OptionError(f"there is no finding {number}: the text has {len(found)}")
+    return _sendable(pipeline.edit().fix_one(found[number]), type(pipeline))
+
+
+def renamed(pipeline: Pipeline, node: str, new_id: str) -> Pipeline:
+    """The pipeline with another id for a node."""
+    return _sendable(pipeline.edit().rename(node, new_id), type(pipeline))
+
+
+def plain_outline(graph: Graph) -> list[dict[str, Any]]:
+    """The nodes in the order of the text: what each is, where it stands, and its edges."""
+    return redacted_value(
+        [
+            {
+                "node": node.id,
+                "label": node.label,
+                "type": graph.handler_types[node.id],
+                "shape": node.shape,
+                "classes": list(node.classes),
+                **_shown_place(node.span),
+                "incoming": [_end(edge, edge.source) for edge in graph.incoming_edges(node.id)],
+                "outgoing": [_end(edge, edge.target) for edge in graph.outgoing_edges(node.id)],
+            }
+            for node in graph.nodes.values()
+        ]
+    )
+
+
+def _end(edge: Edge, other: str) -> dict[str, str]:
+    return {"node": other, "label": edge.label, "condition": edge.condition}
+
+
+def _sendable(editor: Editor, kind: type[Pipeline]) -> Pipeline:
+    """The pipeline of a changed text, if the text may be sent back as it is."""
+    if redacted(editor.source) != editor.source:
+        raise OptionError("the text contains a secret, and responses never repeat secrets", hint="change it by hand")
+    made = editor.pipeline()
+    assert isinstance(made, kind), "an editor keeps the kind of its pipeline"
+    return made
+
+
+def place_of(span: Span | None) -> dict[str, int]:
+    """The begin and end of a span, counted from 1; 0 without a span."""
+    if span is None:
+        return {"line": 0, "column": 0, "end_line": 0, "end_column": 0}
+    outer = span.outermost()
+    end_line, end_column = outer.source.position(outer.end)
+    return {"line": span.line, "column": span.column, "end_line": end_line, "end_column": end_column}
+
+
+def _shown_place(span: Span | None) -> dict[str, Any]:
+    """The place of a finding, and the line with carets under it."""
+    return {**place_of(span), "excerpt": "\n".join(render_excerpt(span)[1:]) if span is not None else ""}

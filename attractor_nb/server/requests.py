@@ -1,4 +1,4 @@
-"""What may stand in a request: bodies and queries, each a model that refuses everything else."""
+"""The models of request bodies and queries; each refuses unknown content."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Bounds(Body):
     max_duration: Annotated[str, StringConstraints(pattern=r"^[0-9]{1,9}(\.[0-9]{1,6})?(ms|s|m|h|d)?$")] | None = None
 
     def given(self, *names: str) -> dict[str, Any]:
-        """What the request says of these options and of the bounds."""
+        """The values that the request gives for these options and for the bounds."""
         bounds = [name for name in type(self).model_fields if name.startswith("max_")]
         return {name: value for name in (*names, *bounds) if (value := getattr(self, name)) is not None}
 

@@ -1,4 +1,4 @@
-"""What answers consist of; the OpenAPI document says it with the same models."""
+"""The models of answers; the OpenAPI document is made from the same models."""
 
 from __future__ import annotations
 

@@ -44,12 +44,7 @@ Owner = tuple[int, str]
 
 
 def run_place(root: Path, run_id: str) -> Path:
-    """The directory of a run.
-
-    Raises:
-        RunNotFound: The id is none, or there is no such directory; a link is none.
-        StorageError: There is no telling.
-    """
+    """The directory of a run."""
     missing = RunNotFound(f"there is no pipeline {run_id[:80]!r}", hint="GET /pipelines lists them")
     if _ID.fullmatch(run_id) is None:
         raise missing
@@ -66,17 +61,11 @@ def run_place(root: Path, run_id: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """What is known of a run that a server works, or worked, on.
+    """The record of a run that a server works, or worked, on."""
 
-    Attributes:
-        owners: Who may be its last owner; when it is another, that program's user decides about it.
-        tries: How often it was resumed since it last made progress.
-        last_id: The last event when it was last resumed; empty when it was not.
-    """
-
-    owners: tuple[Owner, ...]
-    tries: int = 0
-    last_id: str = ""
+    owners: tuple[Owner, ...]  #: Who may be its last owner; when it is another, that program's user decides about it.
+    tries: int = 0  #: How often it was resumed since it last made progress.
+    last_id: str = ""  #: The last event when it was last resumed; empty when it was not.
 
 
 class StartedRuns:
@@ -98,11 +87,7 @@ class StartedRuns:
         return sorted(run_id for name in names if _ID.fullmatch(run_id := name.removesuffix(_SUFFIX)))
 
     def read(self, run_id: str) -> Started | None:
-        """What is known of a run; None when no server of this root has begun it.
-
-        Raises:
-            StorageError: It cannot be read, or was written by another user.
-        """
+        """The record of a run; None when no server of this root has begun it."""
         if not self._is_known_place(run_id):
             return None
         data = read_plain_file(self._place / f"{run_id}{_SUFFIX}", max_bytes=_MAX_BYTES, must_be_own=True)
@@ -120,11 +105,7 @@ class StartedRuns:
 
     @contextlib.contextmanager
     def noted(self, run_id: str, *, tries: int = 0, last_id: str = "") -> Generator[None]:
-        """Note that this process begins a run or goes on with it; as before if that comes to nothing.
-
-        Raises:
-            StorageError: It cannot be noted.
-        """
+        """Note that this process starts or resumes a run; undone if that fails."""
         before = None
         with contextlib.suppress(StorageError):  # what cannot be read is replaced
             before = self.read(run_id)
@@ -141,7 +122,7 @@ class StartedRuns:
             raise
 
     def forget(self, run_id: str) -> None:
-        """There is nothing to be gone on with."""
+        """Forget a run: there is nothing left to resume."""
         if not self._is_known_place(run_id):
             return
         for suffix in (_SUFFIX, ".lock"):
@@ -150,12 +131,7 @@ class StartedRuns:
 
     @contextlib.contextmanager
     def held(self, run_id: str) -> Generator[None]:
-        """Be the one server that decides about a run.
-
-        Raises:
-            Problem: Another server does.
-            StorageError: The disk refused.
-        """
+        """Be the one server that decides about a run."""
         path = made_own_place(self._root, _RUNS, is_synced=False) / f"{run_id}.lock"
         lock = FileLock(path, timeout=_PATIENCE_SECONDS, mode=FILE_MODE, thread_local=False)
         try:

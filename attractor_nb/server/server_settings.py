@@ -1,4 +1,4 @@
-"""What a server is told once: where its runs are, who may ask, and how much of it."""
+"""The settings of a server: the root of its runs, who has access, and its limits."""
 
 from __future__ import annotations
 
@@ -27,52 +27,32 @@ _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - who l
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
-    """A server's settings.
+    """A server's settings."""
 
-    Attributes:
-        root: The runs base; nothing outside of it is read or written, but for the child files of a source and
-            the documents.
-        token: Whoever has it may do everything.
-        hosts: What the Host header may say, in lower case; a request that says something else comes from a
-            page that made its own name point here. None where the proxy before it has looked at that.
-        prefix: Path before all others, without a slash at its end.
-        is_proxied: A proxy lets people in, and shows the token for them; then nothing is served without it,
-            and the page may stand in a frame of the proxy's own pages.
-        documents: The folder whose DOT files the page shows; None for none.
-        is_editing: The page may save them, too.
-        is_recovering: Runs that a lost server of this root left are resumed at start.
-        max_runs: How many runs may be under way at a time.
-        max_streams: How many event streams may be open at a time.
-        max_body_bytes: Length of a request's body at most.
-        body_seconds: How long a body may take to arrive.
-        ticket_seconds: How long a ticket is good for.
-        heartbeat_seconds: How often a silent stream says that it lives.
-        send_seconds: How long a consumer may leave its connection unread.
-    """
-
+    #: The runs base; nothing outside of it is read or written, but for the child files of a source and the documents.
     root: Path
-    token: str = field(repr=False)
+    token: str = field(repr=False)  #: Whoever has it may do everything.
+    #: What the Host header may say, in lower case; a request that says something else comes from a page that made its
+    #: own name point here. None where the proxy before it has looked at that.
     hosts: frozenset[str] | None
-    prefix: str = ""
+    prefix: str = ""  #: Path before all others, without a slash at its end.
+    #: A proxy lets people in, and shows the token for them; then nothing is served without it, and the page may stand
+    #: in a frame of the proxy's own pages.
     is_proxied: bool = False
-    documents: Path | None = None
-    is_editing: bool = False
-    is_recovering: bool = True
-    max_runs: int = DEFAULT_MAX_RUNS
-    max_streams: int = DEFAULT_MAX_STREAMS
-    max_body_bytes: int = 1024 * 1024
-    body_seconds: float = 30.0
-    ticket_seconds: float = 30.0
-    heartbeat_seconds: float = 15.0
-    send_seconds: float = 30.0
+    documents: Path | None = None  #: The folder whose DOT files the page shows; None for none.
+    is_editing: bool = False  #: The page may save them, too.
+    is_recovering: bool = True  #: Runs that a lost server of this root left are resumed at start.
+    max_runs: int = DEFAULT_MAX_RUNS  #: How many runs may be under way at a time.
+    max_streams: int = DEFAULT_MAX_STREAMS  #: How many event streams may be open at a time.
+    max_body_bytes: int = 1024 * 1024  #: Length of a request's body at most.
+    body_seconds: float = 30.0  #: How long a body may take to arrive.
+    ticket_seconds: float = 30.0  #: How long a ticket is good for.
+    heartbeat_seconds: float = 15.0  #: How often a silent stream says that it lives.
+    send_seconds: float = 30.0  #: How long a consumer may leave its connection unread.
 
 
 def checked_token(token: str | None) -> str:
-    """The token that was given, or a fresh one of 256 bits.
-
-    Raises:
-        OptionError: It is too short to keep anybody out, or cannot stand in a header.
-    """
+    """The token that was given, or a fresh one of 256 bits."""
     if token is None:
         return secrets.token_urlsafe(TOKEN_BYTES)
     if _TOKEN.match(token) is None:
@@ -83,11 +63,7 @@ def checked_token(token: str | None) -> str:
 
 
 def checked_prefix(prefix: str) -> str:
-    """A path prefix without a slash at its end; empty for none.
-
-    Raises:
-        OptionError: It is not a path.
-    """
+    """A path prefix without a slash at its end; empty for none."""
     found = prefix.rstrip("/")
     if _PREFIX.match(found) is None or ".." in found.split("/"):
         raise OptionError(f"prefix {prefix!r} is not a path", hint='for example "/attractor"')
@@ -95,11 +71,7 @@ def checked_prefix(prefix: str) -> str:
 
 
 def check_bind(host: str, *, is_remote_allowed: bool) -> None:
-    """Check the address at which a server shall listen.
-
-    Raises:
-        OptionError: Other machines could reach it, and nobody allowed that.
-    """
+    """Check the address at which a server shall listen."""
     if is_remote_allowed or host == "localhost":
         return
     try:
@@ -114,11 +86,7 @@ def check_bind(host: str, *, is_remote_allowed: bool) -> None:
 
 
 def check_documents(folder: Path | None, *, is_editing: bool) -> None:
-    """Check the folder whose DOT files a server shall show.
-
-    Raises:
-        OptionError: It is none, there is none to edit in, or this system cannot keep links out.
-    """
+    """Check the folder whose DOT files a server shall show."""
     if folder is not None and not folder.is_dir():
         raise OptionError(f"{folder} is not a folder", hint="name one whose DOT files the page shall show")
     if is_editing and folder is None:
@@ -128,11 +96,7 @@ def check_documents(folder: Path | None, *, is_editing: bool) -> None:
 
 
 def check_limits(**limits: int) -> None:
-    """Check how much a server shall take at a time.
-
-    Raises:
-        OptionError: A limit is no whole number above 0.
-    """
+    """Check how much a server shall take at a time."""
     for name, limit in limits.items():
         if type(limit) is not int or limit < 1:
             raise OptionError(f"{name} is {limit!r}, but must be 1 or more")
@@ -149,7 +113,7 @@ def shown_host(host: str) -> str:
 
 
 def hosts_of(host: str, port: int, also: Iterable[str] = ()) -> frozenset[str]:
-    """What the Host header of an honest request says: our names with our port, and those that were given.
+    """The allowed values of the Host header: our names with our port, and those that were given.
 
     >>> sorted(hosts_of("127.0.0.1", 8765))
     ['127.0.0.1:8765', '[::1]:8765', 'localhost:8765']

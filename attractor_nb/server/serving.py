@@ -263,7 +263,7 @@ class ServerProcess(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
-        """A signal ends the server in order; then ``serve`` returns, and its caller goes on."""
+        """A signal ends the server in order; then ``serve`` returns, and its caller continues."""
         with super().capture_signals():
             yield
             self._captured_signals.clear()  # it would raise them again, for a caller who never gets to know
@@ -275,11 +275,7 @@ def _load_late() -> None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """The socket, before anything is started.
-
-    Raises:
-        OptionError: The address is taken, or none.
-    """
+    """The socket, before anything is started."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Named as TCP: asyncio then sends each piece at once; the kernel would hold a body back for 40 ms.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -311,7 +307,7 @@ def make_room(max_runs: int, max_streams: int) -> None:
 
 
 def needed_files(max_runs: int, max_streams: int) -> int:
-    """How many files a server may have open at a time.
+    """The maximum number of files that a server has open at a time.
 
     >>> needed_files(1_000, 2_000)
     7256

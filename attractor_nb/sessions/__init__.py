@@ -6,8 +6,9 @@ run's fan-outs and maps keep it through ``SessionRecorder``. It knows no engine.
 
 from __future__ import annotations
 
-from attractor_nb.sessions.agent_logs import AgentLog, open_agent_log
-from attractor_nb.sessions.lifecycle import (
+from attractor_nb.sessions.recorder import AgentLog, SessionRecorder, open_agent_log
+from attractor_nb.sessions.tracker import (
+    SessionTracker,
     calculate_summary,
     cancel_agent,
     cancel_session,
@@ -21,8 +22,6 @@ from attractor_nb.sessions.lifecycle import (
     start_agent,
     update_agent_status,
 )
-from attractor_nb.sessions.recorder import SessionRecorder
-from attractor_nb.sessions.tracker import SessionTracker
 
 __all__ = [
     "AgentLog",

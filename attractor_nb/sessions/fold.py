@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import IllegalTransition, OptionError
-from attractor_nb.model.nearest_name import did_you_mean, nearest
 from attractor_nb.model.session import (
     AGENT_TRANSITIONS,
     SOURCES,
@@ -24,6 +23,7 @@ from attractor_nb.model.session import (
     summary_of,
     wave_status,
 )
+from attractor_nb.model.texts import did_you_mean, nearest
 from attractor_nb.storage.files.strict_json import json_bytes, read_json
 from attractor_nb.storage.sealed_file import wrong_shape
 
@@ -36,16 +36,11 @@ _ADVICE: Final = "the fields are those of status-schema.md"
 
 @dataclass(frozen=True, slots=True)
 class AgentUpdate:
-    """Fields of one agent change.
-
-    Attributes:
-        updates: The fields that change.
-        is_step: They bring a new status: who begins what has begun already is refused.
-    """
+    """Fields of one agent change."""
 
     agent_id: str
-    updates: Mapping[str, Any]
-    is_step: bool = False
+    updates: Mapping[str, Any]  #: The fields that change.
+    is_step: bool = False  #: They bring a new status: who begins what has begun already is refused.
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +75,7 @@ def begin_session(
     *,
     at: float,
 ) -> Session:
-    """A session that begins; waves that are not given follow from the ``wave`` of the agents.
-
-    Raises:
-        OptionError: Source, agents or waves are not what the schema asks for.
-    """
+    """A session that begins; waves that are not given follow from the ``wave`` of the agents."""
     if source not in SOURCES:
         raise OptionError(
             f"session source {source!r} is not known{did_you_mean(source, SOURCES)}",
@@ -108,13 +99,7 @@ def begin_session(
 
 
 def apply_change(session: Session, change: Change, *, at: float) -> Session:
-    """The session after a change.
-
-    Raises:
-        IllegalTransition: There is no such way from the present state.
-        SessionError: There is no such agent.
-        OptionError: A value is not what the schema asks for.
-    """
+    """The session after a change."""
     if session.is_ended:
         raise IllegalTransition(
             f"session {session.session_id} is {session.status} and can no longer change",
@@ -133,11 +118,7 @@ def apply_change(session: Session, change: Change, *, at: float) -> Session:
 
 
 def check_transition(agent_id: str, source: AgentStatus, target: str) -> None:
-    """Refuse a way that an agent cannot go.
-
-    Raises:
-        IllegalTransition: It says from where, to where, and what is allowed.
-    """
+    """Refuse a way that an agent cannot go."""
     allowed = AGENT_TRANSITIONS[source]
     if target in allowed:
         return
@@ -188,11 +169,7 @@ def _duration(plain: Mapping[str, Any]) -> float | None:
 
 
 def _check_update(agent: Agent, key: str, value: Any) -> None:
-    """Refuse a change of identity, a misspelled field, and a value that JSON cannot represent.
-
-    Raises:
-        OptionError: The key or its value is one of these.
-    """
+    """Refuse a change of identity, a misspelled field, and a value that JSON cannot represent."""
     if key in {"id", "wave"} and value != getattr(agent, key):
         raise OptionError(f"the {key} of agent {agent.id} cannot be changed")
     if key not in Agent.model_fields:
@@ -201,11 +178,7 @@ def _check_update(agent: Agent, key: str, value: Any) -> None:
 
 
 def _check_own_key(agent_id: str, key: str, value: Any, *, is_known: bool = False) -> None:
-    """Refuse a key beside the schema's that is a slip of one of these, or whose value JSON cannot keep.
-
-    Raises:
-        OptionError: The key is a misspelling, or the value is not JSON.
-    """
+    """Refuse a key beside the schema's that is a slip of one of these, or whose value JSON cannot keep."""
     if not is_known and (meant := nearest(key, Agent.model_fields, 1)):
         raise OptionError(f"an agent has no field {key!r}", hint=f"use {meant!r}, or a less similar name")
     try:
@@ -227,11 +200,7 @@ def _add_agents(session: Session, change: AgentsAdded) -> Session:
 
 
 def _complete(session: Session, at: float) -> Session:
-    """The end by the agents: failed with a failure, else complete.
-
-    Raises:
-        IllegalTransition: An agent still runs, or waits although none has failed.
-    """
+    """The end by the agents: failed with a failure, else complete."""
     has_failed = any(agent.status == "failed" for agent in session.agents)
     late = [agent.id for agent in session.agents if agent.status == "running"]
     late += [agent.id for agent in session.agents if agent.status == "queued" and not has_failed]
@@ -263,11 +232,7 @@ def _ended(session: Session, status: str, at: float, more: Mapping[str, Any] | N
 
 
 def _new_agent(given: Mapping[str, Any], session_id: str) -> dict[str, Any]:
-    """An agent's plain values, checked and complete.
-
-    Raises:
-        OptionError: A value is not what the schema asks for.
-    """
+    """An agent's plain values, checked and complete."""
     log_file = f"{STATUS_BASE}/sessions/{session_id}/{given.get('id')}.log"
     try:
         agent = Agent.model_validate({**given, "log_file": log_file})
@@ -286,11 +251,7 @@ def _new_wave(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _join(entry: dict[str, Any], wave: int) -> None:
-    """Note in an agent which wave names it.
-
-    Raises:
-        OptionError: The agent says another one.
-    """
+    """Note in an agent which wave names it."""
     if entry["wave"] not in {None, wave}:
         raise OptionError(
             f"agent {entry['id']} has wave {entry['wave']}, but wave {wave} lists it", hint="remove one of the two"
@@ -307,11 +268,7 @@ def _waves_of(agents: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _derived(plain: dict[str, Any]) -> Session:
-    """Return the session from plain values, with recomputed summary and wave states.
-
-    Raises:
-        OptionError: A value is not what the schema asks for.
-    """
+    """Return the session from plain values, with recomputed summary and wave states."""
     status_by_agent = {agent["id"]: agent["status"] for agent in plain["agents"]}
     waves = [
         {**wave, "status": wave_status([status_by_agent[name] for name in wave["agents"] if name in status_by_agent])}

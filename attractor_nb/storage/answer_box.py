@@ -50,60 +50,36 @@ _GIVEN, _CLAIMED, _REPLY = ".given", ".claimed", ".reply"
 
 
 class BoxedAnswer(Record, frozen=True):
-    """An answer to a question of another process.
+    """An answer to a question of another process."""
 
-    Attributes:
-        question: The question's id.
-        answered_by: Who answers, for the record.
-        until: When it is over, in seconds since 1970.
-        choice: Key, label or target of a choice, or empty.
-        text: Free text, or empty.
-        form: What is filled in, by field.
-    """
-
-    question: str
-    answered_by: str
-    until: float
-    choice: str = ""
-    text: str = ""
-    form: dict[str, Any] = msgspec.field(default_factory=no_values)
+    question: str  #: The question's id.
+    answered_by: str  #: Who answers, for the record.
+    until: float  #: When it is over, in seconds since 1970.
+    choice: str = ""  #: Key, label or target of a choice, or empty.
+    text: str = ""  #: Free text, or empty.
+    form: dict[str, Any] = msgspec.field(default_factory=no_values)  #: What is filled in, by field.
 
 
 class BoxedMessage(Record, frozen=True):
-    """What a person tells a run of another process.
+    """A person's message to a run of another process."""
 
-    Attributes:
-        message: What it says.
-        given_by: By what way it came, for the record.
-        until: When it is over, in seconds since 1970.
-        node: The node that it is for, or empty.
-    """
-
-    message: str
-    given_by: str
-    until: float
-    node: str = ""
+    message: str  #: What it says.
+    given_by: str  #: By what way it came, for the record.
+    until: float  #: When it is over, in seconds since 1970.
+    node: str = ""  #: The node that it is for, or empty.
 
 
 Boxed = BoxedAnswer | BoxedMessage
 
 
 class AnswerReply(Record, frozen=True):
-    """What became of an answer, or of a message.
+    """The reply to an answer or to a message: accepted, or the error that refused it."""
 
-    Attributes:
-        error: Name of the error that refused it; empty when it counts.
-        message: What is wrong.
-        hint: What helps.
-        fields: What is wrong with the form, by field.
-        receipt: How a message reaches a model.
-    """
-
-    error: str = ""
-    message: str = ""
-    hint: str = ""
-    fields: dict[str, str] = msgspec.field(default_factory=no_values)
-    receipt: InstructionReceipt | None = None
+    error: str = ""  #: Name of the error that refused it; empty when it counts.
+    message: str = ""  #: What is wrong.
+    hint: str = ""  #: What helps.
+    fields: dict[str, str] = msgspec.field(default_factory=no_values)  #: What is wrong with the form, by field.
+    receipt: InstructionReceipt | None = None  #: How a message reaches a model.
 
 
 class AnswerBox:
@@ -129,11 +105,7 @@ class AnswerBox:
         return all(is_private(place) or not place.exists() for place in (self._directory, self._directory.parent))
 
     def hand_in(self, given: Boxed, patience: float = PATIENCE_SECONDS) -> AnswerReply | None:
-        """Hand an answer in and wait for what becomes of it; None when nobody claimed it: then it never counts.
-
-        Raises:
-            StorageError: It cannot be handed in, or the owner claimed it and was not heard of again.
-        """
+        """Hand an answer in and wait for what becomes of it; None when nobody claimed it: then it never counts."""
         if self._directory is None or not self.is_usable:
             return None
         token = self._prefix + os.urandom(8).hex()
@@ -168,11 +140,7 @@ class AnswerBox:
         return AnswerReply.from_plain(plain)
 
     def claimed(self, now: float) -> list[tuple[str, Boxed]]:
-        """Claim what was handed in; each with the token under which its sender waits for a reply.
-
-        Raises:
-            StorageError: The box cannot be read.
-        """
+        """Claim what was handed in; each with the token under which its sender waits for a reply."""
         if self._directory is None or not self._has_changed(self._directory, now) or not self.is_usable:
             return []
         found: list[tuple[str, Boxed]] = []
@@ -204,11 +172,7 @@ class AnswerBox:
         return True
 
     def reply(self, token: str, reply: AnswerReply) -> None:
-        """Tell a sender what became of its answer.
-
-        Raises:
-            StorageError: It cannot be told.
-        """
+        """Tell a sender what became of its answer."""
         assert self._directory is not None, "an answer was claimed there"
         with self._opened() as parent:
             write_whole(

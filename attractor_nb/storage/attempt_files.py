@@ -47,11 +47,7 @@ class DirectoryStageFiles:
         return self._root.path / self._name
 
     def write_text(self, name: str, text: str) -> None:
-        """Write a file of the stage, whole or not at all.
-
-        Raises:
-            StorageError: The disk refused, or the name is none of a file in this directory.
-        """
+        """Write a file of the stage, whole or not at all."""
         _check_name(name)
         data = redacted(text).encode("utf-8", "backslashreplace")
         try:
@@ -65,9 +61,6 @@ class DirectoryStageFiles:
         Args:
             path: Relative to the stage's directory, with ``/`` between folders.
             data: Anything; secrets in it are taken out, whatever its encoding is.
-
-        Raises:
-            StorageError: The disk refused, or the path leads out of this directory.
         """
         *folders, name = path.split("/")
         for part in (*folders, name):
@@ -117,11 +110,7 @@ class DirectoryStageFiles:
         return True
 
     def append_text(self, name: str, text: str) -> None:
-        """Add to a file of the stage.
-
-        Raises:
-            StorageError: The disk refused, or the name is none of a plain file in this directory.
-        """
+        """Add to a file of the stage."""
         _check_name(name)
         recent = self._appended[name] = self._appended.get(name, "")[-RECENT_CHARACTERS:] + text
         if holds_secret(recent):  # in one piece or in several: the file is written anew without it
@@ -139,13 +128,7 @@ class DirectoryStageFiles:
             raise storage_error(error, "write", self.directory / name) from error
 
     def read_text(self, name: str) -> str | None:
-        """The text of a file of the stage, undecodable bytes replaced; None when there is none.
-
-        Raises:
-            StatusFileError: It is the status file, and is too large or no plain file: the stage's own
-                fault, where another file would be the disk's.
-            StorageError: The file is too large, no plain file, or cannot be read.
-        """
+        """The text of a file of the stage, undecodable bytes replaced; None when there is none."""
         _check_name(name)
         is_status = name == STATUS_NAME
         limit = MAX_STATUS_BYTES if is_status else MAX_STAGE_FILE_BYTES
@@ -158,11 +141,7 @@ class DirectoryStageFiles:
         return None if data is None else data.decode("utf-8", "replace")
 
     def rename(self, name: str, new_name: str) -> None:
-        """Give a file of the stage another name, whatever kind of file it is.
-
-        Raises:
-            StorageError: The disk refused, or a name is none of a file in this directory.
-        """
+        """Give a file of the stage another name, whatever kind of file it is."""
         _check_name(name)
         _check_name(new_name)
         try:
@@ -198,9 +177,6 @@ def read_stage_text(directory: Path, name: str, root: Path) -> str | None:
         directory: The stage's directory.
         name: The name of the file.
         root: The run directory.
-
-    Raises:
-        StorageError: It is too large, no plain file, or cannot be read.
     """
     _check_name(name)
     descriptor = _opened_below(root, directory.relative_to(root).parts)

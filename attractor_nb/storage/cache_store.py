@@ -35,7 +35,7 @@ _FILES: Final = re.compile(rf"[0-9a-f]{{64}}(?:\{_SUFFIX})?|{re.escape(TEMPORARY
 
 
 class CacheSize(NamedTuple):
-    """How much a cache holds: entries, and their bytes."""
+    """The size of a cache: entries, and their bytes."""
 
     entries: int
     size_bytes: int
@@ -49,22 +49,13 @@ class CacheStore:
         self._disk = disk or Disk()
 
     def read(self, key: str) -> dict[str, Any] | None:
-        """An entry's values; None when there is none.
-
-        Raises:
-            JsonProblem: It is torn, altered or foreign; the message completes "it …".
-            StorageError: It cannot be read.
-        """
+        """An entry's values; None when there is none."""
         path = self._place(key) / f"{key}{_SUFFIX}"
         data = read_plain_file(path, max_bytes=2 * MAX_ENTRY_BYTES)
         return None if data is None else unseal(data)
 
     def write(self, key: str, plain: Mapping[str, Any], *, group: str) -> bool:
-        """Keep an entry, and note whose it is; whether it is small enough to be kept.
-
-        Raises:
-            StorageError: The disk refused; an entry of that key is as it was.
-        """
+        """Keep an entry, and note whose it is; whether it is small enough to be kept."""
         data = seal(plain)
         if len(data) > MAX_ENTRY_BYTES:
             return False
@@ -73,11 +64,7 @@ class CacheStore:
         return True
 
     def note(self, key: str, *, group: str) -> None:
-        """Say that an entry is the newest one of a group.
-
-        Raises:
-            StorageError: The disk refused.
-        """
+        """Say that an entry is the newest one of a group."""
         self._write(self._group(group), key, b"")
 
     def recent(self, group: str, *, limit: int) -> Iterator[dict[str, Any]]:
@@ -89,20 +76,12 @@ class CacheStore:
                     yield plain
 
     def size(self) -> CacheSize:
-        """How much is kept.
-
-        Raises:
-            StorageError: The directory cannot be read.
-        """
+        """The number of kept entries, and their bytes."""
         sizes = [size for _, size in self._files() if size >= 0]
         return CacheSize(len(sizes), sum(sizes))
 
     def clear(self) -> CacheSize:
-        """Remove all entries, and say how much that was. Runs that go on meanwhile keep new ones.
-
-        Raises:
-            StorageError: The directory cannot be read or changed.
-        """
+        """Remove all entries; returns their number and size. Runs that are under way keep new ones."""
         count = total = 0
         for path, size in list(self._files()):
             try:
@@ -149,7 +128,7 @@ class CacheStore:
 
 
 def _listed(directory: Path, form: re.Pattern[str]) -> list[Path]:
-    """What of a form is in a directory; nothing behind a link."""
+    """The entries of a directory whose name has a form; links are not followed."""
     if directory.is_symlink() or not directory.is_dir():
         return []
     return sorted(path for path in directory.iterdir() if form.fullmatch(path.name))

@@ -16,19 +16,16 @@ import msgspec
 from msgspec.structs import replace
 
 from attractor_nb.errors import OptionError, StorageError
-from attractor_nb.model.calls.call_content import COMMAND_CALL, MODEL_CALL, QUESTION, CallInputs
-from attractor_nb.model.calls.recorded_call import CallPlace, RecordedCall
+from attractor_nb.model.calls.call_content import COMMAND_CALL, MODEL_CALL, QUESTION, CallInputs, CallSite, RecordedCall
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.storage.files.atomic import read_plain_file, write_whole
-from attractor_nb.storage.files.disk import storage_error
+from attractor_nb.storage.files.disk import Disk, storage_error
 from attractor_nb.storage.files.strict_json import JsonProblem, read_json
 from attractor_nb.storage.run_directory import make_directory
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
-
-    from attractor_nb.storage.files.disk import Disk
 
 FORMAT: Final = "attractor_cassette"
 VERSION: Final = 1
@@ -39,23 +36,14 @@ _KINDS: Final = (MODEL_CALL, COMMAND_CALL, QUESTION)
 
 
 class Cassette(msgspec.Struct, frozen=True):
-    """What a file holds.
+    """The content of a cassette file."""
 
-    Attributes:
-        backend: The backend's name as it was recorded; of somebody's own a description that ends in "(own)".
-        calls: The recorded calls, in the order of stages and visits.
-    """
-
-    backend: str = ""
-    calls: tuple[RecordedCall, ...] = ()
+    backend: str = ""  #: The backend's name as it was recorded; of somebody's own a description that ends in "(own)".
+    calls: tuple[RecordedCall, ...] = ()  #: The recorded calls, in the order of stages and visits.
 
 
 def read_cassette(path: Path) -> Cassette | None:
-    """The cassette of a file; None when there is no file.
-
-    Raises:
-        OptionError: It is not a cassette, is damaged, or of a newer version; it stays as it is.
-    """
+    """The cassette of a file; None when there is no file."""
     try:
         data = read_plain_file(path, max_bytes=MAX_BYTES)
     except StorageError as error:
@@ -83,12 +71,7 @@ def read_cassette(path: Path) -> Cassette | None:
 
 
 def write_cassette(disk: Disk, path: Path, cassette: Cassette) -> None:
-    """Replace a cassette by another one; what is not a cassette stays as it is.
-
-    Raises:
-        OptionError: There is a file, and it is not a cassette.
-        StorageError: The disk refused, or it would be too large; the old file is intact.
-    """
+    """Replace a cassette by another one; what is not a cassette stays as it is."""
     make_directory(disk, path.absolute().parent, is_synced=False)
     with _locked(disk, path) as parent:
         read_cassette(path)
@@ -151,7 +134,7 @@ def clean_call(call: RecordedCall) -> RecordedCall:
 
 
 def clean_inputs(inputs: CallInputs) -> CallInputs:
-    """What goes into a call, without secrets."""
+    """The inputs of a call, without secrets."""
     values = redacted_value(inputs.values)
     return inputs if values is inputs.values else CallInputs(inputs.kind, inputs.node_id, values)
 
@@ -175,7 +158,7 @@ def _plain_call(call: RecordedCall) -> dict[str, Any]:
 def _call(path: Path, number: int, entry: Any) -> RecordedCall:
     try:
         kind, node_id = entry["call"], entry["node"]
-        place = CallPlace(
+        place = CallSite(
             _typed(node_id, str),
             _typed(entry.get("visit", 1), int),
             _typed(entry.get("attempt", 1), int),
@@ -214,11 +197,7 @@ def _written(value: Any) -> Any:
 
 
 def _read(value: Any) -> Any:
-    """The inverse of ``_written``.
-
-    Raises:
-        ValueError, TypeError: A mark of ours holds something else.
-    """
+    """The inverse of ``_written``."""
     if isinstance(value, list):
         return [_read(item) for item in cast("list[Any]", value)]
     if not isinstance(value, dict):

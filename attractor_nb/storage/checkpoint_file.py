@@ -5,16 +5,22 @@ It knows the file and the rhythm; what a checkpoint means is the traversal's bus
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, cast
 
+from attractor_nb.errors import StorageError
 from attractor_nb.model.checkpoint import Checkpoint
-from attractor_nb.storage.sealed_file import SealedFile, read_generations
+from attractor_nb.model.outcome import read_status
+from attractor_nb.storage.files.atomic import read_plain_file
+from attractor_nb.storage.files.strict_json import MAX_BYTES, JsonProblem, read_json
+from attractor_nb.storage.sealed_file import SealedFile, read_generations, wrong_shape
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.storage.files.disk import Disk
     from attractor_nb.storage.run_directory import RunDirectory
+
 
 CHECKPOINT_NAME = "checkpoint.json"
 INTERVAL_SECONDS = 0.1
@@ -63,3 +69,73 @@ def checkpoint_file(disk: Disk, root: RunDirectory, *, is_synced: bool) -> Seale
 def read_checkpoint(directory: Path) -> tuple[dict[str, Any] | None, list[str]]:
     """The newest valid checkpoint of a run, and what is wrong with newer ones."""
     return read_generations(directory, CHECKPOINT_NAME, Checkpoint.from_plain)
+
+
+# Checkpoints of other engines: the migration path of run-directory.md.
+#
+# Two older layouts are read, never written: a ``checkpoint_dir`` of timestamped
+# ``checkpoint_<ms>.json`` files, and a run directory with a plain ``checkpoint.json`` and no log of
+# ours. Both become a checkpoint of our own form without ``next_node`` and ``state``.
+
+_STAMPED = re.compile(r"checkpoint_([0-9]{1,20})\.json")
+
+
+def find_legacy_checkpoints(directory: Path) -> list[str]:
+    """Names of the checkpoint files of other engines in a directory, newest first."""
+    names = [entry.name for entry in directory.iterdir()]
+    stamped = [(int(found[1]), name) for name in names if (found := _STAMPED.fullmatch(name))]
+    single = [CHECKPOINT_NAME] if CHECKPOINT_NAME in names else []
+    return single + [name for _, name in sorted(stamped, reverse=True)]
+
+
+def read_legacy_checkpoint(directory: Path, names: list[str]) -> tuple[dict[str, Any] | None, list[str]]:
+    """The newest valid one of these checkpoint files in our form, and what is wrong with newer ones."""
+    problems: list[str] = []
+    for name in names:
+        try:
+            data = read_plain_file(directory / name, max_bytes=MAX_BYTES)
+            checkpoint = _converted(read_json(data or b""))
+            Checkpoint.from_plain(checkpoint)
+        except JsonProblem as problem:
+            problems.append(f"{name} {problem}")
+        except StorageError as error:
+            problems.append(error.message)
+        except ValueError as error:
+            problems.append(f"{name} {wrong_shape(error)}")
+        else:
+            return checkpoint, problems
+    return None, problems
+
+
+def _converted(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise JsonProblem("is not a JSON object")
+    plain = cast("dict[str, Any]", value)
+    logs, outcomes = _logs(plain.get("logs"))
+    return {
+        "schema_version": 1,
+        "pipeline_name": plain.get("pipeline_name", ""),
+        "timestamp": plain.get("timestamp"),
+        "current_node": plain.get("current_node"),
+        "completed_nodes": plain.get("completed_nodes"),
+        "node_retries": plain.get("node_retries") or {},
+        "node_outcomes": outcomes,
+        "context": plain.get("context", plain.get("context_values")),
+        "logs": logs,
+    }
+
+
+def _logs(value: Any) -> tuple[list[str], dict[str, str]]:
+    """Log entries as texts, and the outcomes that they tell: an entry may be a text or an object."""
+    texts: list[str] = []
+    outcomes: dict[str, str] = {}
+    for entry in cast("list[Any]", value) if isinstance(value, list) else []:
+        if not isinstance(entry, dict):
+            texts.append(str(entry))
+            continue
+        facts = cast("dict[str, Any]", entry)
+        node, outcome = str(facts.get("node", "")), str(facts.get("outcome", ""))
+        texts.append(f"{node}: {outcome}")
+        if node and (status := read_status(outcome)):
+            outcomes[node] = status.value
+    return texts, outcomes

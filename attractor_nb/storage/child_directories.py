@@ -1,26 +1,28 @@
-"""Where child runs are: ``children/<node>/<visit>/``, each a run directory of its own (spec 4.11).
+"""The directories of child runs: ``children/<node>/<visit>/``, each a run directory of its own (spec 4.11).
 
 ``children/<node>/pipeline.dot`` is the source that the node's child has, so that a run directory alone is
-enough to go on. A second child of the same visit, which another attempt began, is ``<visit>.2``. The runs of an item
+enough to resume. A second child of the same visit, which another attempt began, is ``<visit>.2``. The runs of an item
 of a list are in ``children/<node>/item-<index>/<visit>/``.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import StorageError
 from attractor_nb.storage.files.atomic import sweep, write_whole
-from attractor_nb.storage.files.disk import storage_error
+from attractor_nb.storage.files.disk import Disk, entry_names, storage_error
+from attractor_nb.storage.log.lock import LOCK_NAME
 from attractor_nb.storage.run_directory import SOURCE_NAME, RunDirectory, make_directory
 from attractor_nb.storage.stages.stage_names import escaped_name, is_safe_name
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from attractor_nb.storage.files.disk import Disk
 
 CHILDREN_NAME: Final = "children"
 ITEM_PREFIX: Final = "item-"
@@ -45,11 +47,7 @@ def child_home(logs_root: Path, node_id: str, branch: str = "", item: int | None
 
 
 def runs_of_visit(home: Path, visit: int) -> list[Path]:
-    """The child runs of a visit, oldest first.
-
-    Raises:
-        StorageError: Something else stands in their place.
-    """
+    """The child runs of a visit, oldest first."""
     found: list[Path] = []
     while _is_directory(place := next_place(home, visit, len(found))):
         found.append(place)
@@ -59,7 +57,7 @@ def runs_of_visit(home: Path, visit: int) -> list[Path]:
 
 
 def next_place(home: Path, visit: int, count: int) -> Path:
-    """Where a further child run of a visit goes that has ``count`` already."""
+    """The directory of the next child run of a visit that has ``count`` already."""
     return home / (f"{visit}.{count + 1}" if count else f"{visit}")
 
 
@@ -75,11 +73,7 @@ def latest_run(home: Path) -> Path | None:
 
 
 def keep_source(disk: Disk, home: Path, text: str, *, is_synced: bool) -> None:
-    """Write the source of a node's child; for the owner of the run alone, who removes what was half written.
-
-    Raises:
-        StorageError: The disk refused, or something else stands in its place.
-    """
+    """Write the source of a node's child; for the owner of the run alone, who removes what was half written."""
     make_home(disk, home, is_synced=is_synced)
     place = RunDirectory(disk, home)
     try:
@@ -97,11 +91,7 @@ def keep_source(disk: Disk, home: Path, text: str, *, is_synced: bool) -> None:
 
 
 def make_home(disk: Disk, home: Path, *, is_synced: bool) -> None:
-    """Make the place of a node's child runs; nothing that was planted there is followed elsewhere.
-
-    Raises:
-        StorageError: The disk refused, or something else stands in its place.
-    """
+    """Make the place of a node's child runs; nothing that was planted there is followed elsewhere."""
     for place in (home.parent, home):
         _is_directory(place)
     make_directory(disk, home, is_synced=is_synced)
@@ -116,11 +106,7 @@ def kept_source(origin: Path, node_id: str) -> Path | None:
 
 
 def _is_directory(place: Path) -> bool:
-    """Whether there is a directory; nothing else may be there.
-
-    Raises:
-        StorageError: It is a link, or no directory.
-    """
+    """Whether there is a directory; nothing else may be there."""
     try:
         mode = os.lstat(place).st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -139,3 +125,71 @@ def _order(name: str) -> tuple[int, int]:
     visit, _, number = name.partition(".")
     is_run = visit.isdecimal() and (not number or number.isdecimal())
     return (int(visit), int(number or 1)) if is_run else _NO_RUN
+
+
+# Directories of restarts: ``restart-<number>`` in that of the first run, with a manifest of its own (ruling 21).
+
+_MAX_RESTART_LEFTOVERS = 1000
+_NOT_OF_A_RESTART = frozenset(
+    {
+        *("stage_directories", "restarted_as", "start_time", "end_time", "status", "reason"),
+        *("continued_from", "fork_of", "log_sequence"),
+    }
+)
+
+
+def restart_place(root: Path, facts: Mapping[str, Any], number: int) -> Path:
+    """The directory of a restart of a run, which may be a restart itself.
+
+    Args:
+        root: The directory of the run.
+        facts: Its manifest.
+        number: Which restart it is of the first run's.
+    """
+    first = root.parent if facts.get("restart_of") else root
+    return first / f"restart-{number}"
+
+
+def restart_facts(facts: Mapping[str, Any], *, run_id: str, root: Path, place: Path) -> dict[str, Any]:
+    """The manifest with which a restart begins.
+
+    Args:
+        facts: The manifest of the run that continues there.
+        run_id: The id of the restart.
+        root: The directory of the run.
+        place: That of the restart.
+    """
+    kept = {name: fact for name, fact in facts.items() if name not in _NOT_OF_A_RESTART}
+    return {**kept, "run_id": run_id, "restart_of": os.path.relpath(root, place)}
+
+
+def set_leftover_aside(disk: Disk, path: Path) -> None:
+    """Rename what a restart left at a place that never began."""
+    for number in range(1, _MAX_RESTART_LEFTOVERS):
+        if not os.path.lexists(path):
+            return
+        aside = path.with_name(f"{path.name}-leftover-{number}")
+        if os.path.lexists(aside):
+            continue
+        try:
+            _rename_leftover(disk, path, aside.name)
+        except OSError as error:
+            raise storage_error(error, "rename", path) from error
+
+
+def _rename_leftover(disk: Disk, path: Path, name: str) -> None:
+    with contextlib.ExitStack() as stack:
+        parent = disk.open_directory(path.parent)
+        stack.callback(disk.close, parent)
+        leftover = disk.open_directory(path.name, parent)
+        stack.callback(disk.close, leftover)
+        entries = entry_names(leftover)
+        if entries and LOCK_NAME not in entries:
+            raise StorageError(
+                f"{path} stands where a restart goes, and no run wrote it",
+                path=str(path),
+                hint="move it out of the run directory, then resume the run",
+            )
+        sweep(disk, leftover)
+        disk.sync(leftover)  # or a power loss brings back what was swept, at a place that nobody sweeps again
+        disk.rename(path.name, name, parent)

@@ -1,4 +1,4 @@
-"""What is whole in a run directory and what is damaged, file by file; nothing is changed here.
+"""Survey of a run directory: which files are intact and which are damaged. Salvage writes a new directory.
 
 It reads beside a live owner, follows no link, waits for nothing that was planted, and holds one record of
 the log at a time: a log may have gigabytes.
@@ -10,26 +10,28 @@ import contextlib
 import os
 import stat
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import msgspec
+from msgspec.structs import replace
 
 from attractor_nb.errors import CheckpointCorrupt, StorageError
+from attractor_nb.model.events import Event, RunWarning, StageStarted
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, read_checkpoint
-from attractor_nb.storage.files.atomic import read_plain_file
-from attractor_nb.storage.files.disk import entry_names, storage_error
-from attractor_nb.storage.log.event_lines import read_record, scan_lines
+from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file
+from attractor_nb.storage.files.disk import Disk, entry_names, storage_error, write_all
+from attractor_nb.storage.log.event_lines import FIRST_OWNER, encode_event, read_record, scan_lines
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME
+from attractor_nb.storage.log.lock import LOCK_NAME, OWNER_NAME
 from attractor_nb.storage.manifest_file import MANIFEST_NAME, read_manifest
-from attractor_nb.storage.run_directory import SOURCE_NAME
-from attractor_nb.storage.sealed_file import previous_name
+from attractor_nb.storage.run_directory import SOURCE_NAME, RunDirectory, make_directory
+from attractor_nb.storage.sealed_file import SealedFile, previous_name
 from attractor_nb.storage.stages.artifact_store import ARTIFACTS_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
-    from attractor_nb.model.events import Event
 
 MAX_RECORD_BYTES = 64 * 1024 * 1024
 _MAX_SOURCE_BYTES = 64 * 1024 * 1024
@@ -38,57 +40,33 @@ _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class FileFinding(msgspec.Struct, frozen=True):
-    """How one file stands.
+    """The condition of one file."""
 
-    Attributes:
-        name: Its name in the run directory.
-        state: ``ok``, ``damaged``, ``missing``, or ``older``: the generation before takes its place.
-        detail: What is wrong and where, or what there is to know.
-    """
-
-    name: str
-    state: str
-    detail: str = ""
+    name: str  #: Its name in the run directory.
+    state: str  #: ``ok``, ``damaged``, ``missing``, or ``older``: the generation before takes its place.
+    detail: str = ""  #: What is wrong and where, or what there is to know.
 
 
 class LogSurvey(msgspec.Struct, frozen=True):
-    """How far a log is whole.
+    """The intact part of a log, and the damage after it."""
 
-    Attributes:
-        records: Records from the first one on without a fault.
-        offset: Byte offset after them.
-        size: Size of the file.
-        run_id: The run, as the first record says.
-        token: Fencing token of the last of these records.
-        damage: What is wrong behind them, or empty.
-        cut_bytes: Bytes behind them of a record that was never finished.
-    """
-
-    records: int = 0
-    offset: int = 0
-    size: int = 0
-    run_id: str = ""
-    token: int = 0
-    damage: str = ""
-    cut_bytes: int = 0
+    records: int = 0  #: Records from the first one on without a fault.
+    offset: int = 0  #: Byte offset after them.
+    size: int = 0  #: Size of the file.
+    run_id: str = ""  #: The run, as the first record says.
+    token: int = 0  #: Fencing token of the last of these records.
+    damage: str = ""  #: What is wrong behind them, or empty.
+    cut_bytes: int = 0  #: Bytes behind them of a record that was never finished.
 
 
 class DirectorySurvey(msgspec.Struct, frozen=True):
-    """How the files of a run stand.
+    """The condition of the files of a run."""
 
-    Attributes:
-        logs_root: The run directory.
-        files: Each file, the log first.
-        log: How far the log is whole.
-        checkpoint: The newest valid checkpoint of this run, or None.
-        manifest: The newest valid manifest of this run, or None.
-    """
-
-    logs_root: Path
-    files: tuple[FileFinding, ...]
-    log: LogSurvey
-    checkpoint: Mapping[str, Any] | None
-    manifest: Mapping[str, Any] | None
+    logs_root: Path  #: The run directory.
+    files: tuple[FileFinding, ...]  #: Each file, the log first.
+    log: LogSurvey  #: How far the log is whole.
+    checkpoint: Mapping[str, Any] | None  #: The newest valid checkpoint of this run, or None.
+    manifest: Mapping[str, Any] | None  #: The newest valid manifest of this run, or None.
 
     @property
     def is_healthy(self) -> bool:
@@ -97,14 +75,11 @@ class DirectorySurvey(msgspec.Struct, frozen=True):
 
 
 def survey_run(logs_root: Path, take: Callable[[Event], None]) -> DirectorySurvey:
-    """Look at every file of a run on which its state depends.
+    """Inspect every file of a run on which its state depends.
 
     Args:
         logs_root: The run directory.
         take: Called with each intact event, in order.
-
-    Raises:
-        StorageError: The directory itself cannot be read.
     """
     # As for a resume: the checkpoint first, because its owner may write on and the log is then the newer.
     checkpoint, checkpoint_problems = read_checkpoint(logs_root)
@@ -154,7 +129,7 @@ def survey_log(logs_root: Path, take: Callable[[Event], None]) -> LogSurvey:
 
 
 def _survey_end(found: LogSurvey, rest: bytes, logs_root: Path, take: Callable[[Event], None]) -> LogSurvey:
-    """What follows the last whole line, by the log's own reader: free space, an unfinished record, damage."""
+    """Survey the rest after the last whole line with the log's own reader: free space, an unfinished record, damage."""
     path = str(logs_root / EVENT_LOG_NAME)
     try:
         scan = scan_lines(rest, path=path, offset=found.offset, sequence=found.records)
@@ -174,16 +149,12 @@ def _survey_end(found: LogSurvey, rest: bytes, logs_root: Path, take: Callable[[
 
 
 def known_records(projection: Mapping[str, Any] | None) -> int:
-    """How many records the log had for good when a projection was written; 0 when there is none."""
+    """The number of durable log records when a projection was written; 0 without a projection."""
     return int((projection or {}).get("log_sequence", 0))
 
 
 def open_plain(name: str, place: Path | int) -> int:
-    """Open a plain file for reading; no link is followed and no pipe waited for.
-
-    Raises:
-        OSError: It is none, or out of reach.
-    """
+    """Open a plain file for reading; no link is followed and no pipe waited for."""
     if isinstance(place, int):
         descriptor = os.open(name, _READ_FLAGS, dir_fd=place)
     else:
@@ -267,3 +238,223 @@ def _has_hash(name: str, place: int) -> bool:
             digest.update(chunk)
         return digest.hexdigest() == name.removesuffix(".json")
     return False
+
+
+# Salvage: copies the intact part of a damaged run into a new run directory, which can be resumed.
+#
+# It never works in place and invents nothing: it takes the records up to the damage, or the checkpoint where that
+# is newer, and a record of the new log says so. Files of stages are copied as they are, plain files only. The new
+# log gets its name last, so that a salvage which was cut off is not taken for a run.
+
+_MAX_DEPTH = 32
+_NOT_COPIED = frozenset(
+    {
+        EVENT_LOG_NAME,
+        CHECKPOINT_NAME,
+        previous_name(CHECKPOINT_NAME),
+        MANIFEST_NAME,
+        previous_name(MANIFEST_NAME),
+        LOCK_NAME,
+        OWNER_NAME,
+    }
+)
+UNFINISHED_LOG = "events.jsonl.unfinished"
+_DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class SalvagePlan(msgspec.Struct, frozen=True):
+    """The parts of a damaged run that a salvage copies."""
+
+    records: int  #: How many records of the log.
+    is_from_checkpoint: bool  #: The state is that of the checkpoint, because it is newer than these records.
+    lost: str  #: What is lost, in words; empty when nothing is.
+
+
+def plan_salvage(survey: DirectorySurvey) -> SalvagePlan | None:
+    """The plan to salvage a run; None when nothing can be resumed."""
+    log = survey.log
+    checkpointed = known_records(survey.checkpoint)
+    known = max(checkpointed, known_records(survey.manifest))
+    lost = f"what followed record {log.records} of the log" if log.damage else ""
+    if known > log.records:
+        lost = f"records {log.records + 1} to {known} of the log, and whatever followed"
+    if checkpointed > log.records:
+        return SalvagePlan(log.records, is_from_checkpoint=True, lost=lost)
+    if not log.records:
+        return None
+    return SalvagePlan(log.records, is_from_checkpoint=False, lost=lost)
+
+
+def salvage(
+    survey: DirectorySurvey,
+    facts: Mapping[str, Any],
+    target: Path,
+    *,
+    suspect: StageStarted | None,
+    disk: Disk,
+    now: float,
+) -> None:
+    """Write what is whole of a run into a new directory.
+
+    Args:
+        survey: The condition of its files.
+        facts: The manifest of the new directory.
+        target: The new directory; it must not be there, or be empty.
+        suspect: Intent of the stage at which the run goes on, where records are lost: it may have run, so it
+            is recorded as cut off, and a resume asks before it repeats what may have taken effect.
+        disk: Where.
+        now: The time.
+    """
+    plan = plan_salvage(survey)
+    if plan is None:
+        raise CheckpointCorrupt(
+            f"{survey.logs_root}: neither a record of the log nor a checkpoint is whole", hint="start the pipeline anew"
+        )
+    make_directory(disk, target, is_synced=True)
+    if not target.is_dir():
+        raise StorageError(f"{target} is not a directory", path=str(target), hint="name a new directory")
+    if any(target.iterdir()):
+        raise StorageError(f"{target} is not empty", path=str(target), hint="name a new directory")
+    root = RunDirectory(disk, target)
+    try:
+        _copy_evidence(disk, survey.logs_root, root.descriptor)
+        offset, sequence = _write_log(disk, root, survey, plan, suspect, now)
+        SealedFile(disk, root, MANIFEST_NAME, is_synced=True).write(facts)
+        if plan.is_from_checkpoint and survey.checkpoint is not None:
+            place = {"log_sequence": sequence, "log_offset": offset}
+            SealedFile(disk, root, CHECKPOINT_NAME, is_synced=True).write({**survey.checkpoint, **place})
+        disk.rename(UNFINISHED_LOG, EVENT_LOG_NAME, root.descriptor)
+        disk.sync(root.descriptor)
+    except OSError as error:
+        raise storage_error(error, "write", target) from error
+    finally:
+        root.close()
+
+
+def _write_log(
+    disk: Disk, root: RunDirectory, survey: DirectorySurvey, plan: SalvagePlan, suspect: StageStarted | None, now: float
+) -> tuple[int, int]:
+    """Copy the whole records, and say what is lost; offset and number of the record that says so."""
+    log = survey.log
+    sequence, offset = plan.records, 0
+    target = disk.create(UNFINISHED_LOG, root.descriptor)
+    try:
+        if plan.records:
+            offset = _copy_bytes(disk, open_plain(EVENT_LOG_NAME, survey.logs_root), target, log.offset)
+        if plan.lost:
+            run_id = log.run_id or str((survey.checkpoint or {}).get("run_id", ""))
+            token = max(log.token, FIRST_OWNER)
+            message = f"saved from {survey.logs_root}; lost: {plan.lost}"
+            sequence += 1
+            line = encode_event(RunWarning(sequence=sequence, time=now, run_id=run_id, message=message), token)
+            offset += len(line)
+            if suspect is not None:
+                intent = replace(suspect, sequence=sequence + 1, time=now, run_id=run_id)
+                line += encode_event(intent, token)
+            write_all(disk, target, line)
+        disk.sync(target)
+    finally:
+        disk.close(target)
+    return offset, sequence
+
+
+def _copy_bytes(disk: Disk, source: int, target: int, size: int) -> int:
+    """Copy the beginning of an open file, which is closed; how many bytes, a missing line end included."""
+    done, last = 0, b""
+    with os.fdopen(source, "rb") as file:
+        while done < size and (last := file.read(min(_CHUNK_BYTES, size - done))):
+            write_all(disk, target, last)
+            done += len(last)
+    if last.endswith(b"\n"):
+        return done
+    write_all(disk, target, b"\n")
+    return done + 1
+
+
+def _copy_evidence(disk: Disk, source: Path, target: int) -> None:
+    place = os.open(source, _DIRECTORY_FLAGS)
+    try:
+        _copy_directory(disk, place, target, skipped=_NOT_COPIED, depth=0)
+    finally:
+        os.close(place)
+
+
+def _copy_directory(disk: Disk, source: int, target: int, *, skipped: frozenset[str], depth: int) -> None:
+    """Copy plain files and directories; links, pipes and devices are left out."""
+    for name in sorted(entry_names(source)):
+        facts = os.stat(name, dir_fd=source, follow_symlinks=False)
+        if name in skipped or name.startswith(TEMPORARY_PREFIX):
+            continue
+        if stat.S_ISDIR(facts.st_mode) and depth < _MAX_DEPTH:
+            disk.make_directory(name, target)
+            inner, made = os.open(name, _DIRECTORY_FLAGS, dir_fd=source), disk.open_directory(name, target)
+            try:
+                _copy_directory(disk, inner, made, skipped=frozenset(), depth=depth + 1)
+            finally:
+                os.close(inner)
+                disk.close(made)
+        elif stat.S_ISREG(facts.st_mode):
+            made = disk.create(name, target)
+            try:
+                with os.fdopen(open_plain(name, source), "rb") as file:
+                    while chunk := file.read(_CHUNK_BYTES):
+                        write_all(disk, made, chunk)
+                disk.sync(made)
+            finally:
+                disk.close(made)
+    disk.sync(target)
+
+
+# The hash of a whole directory: of every name, link and content below it.
+
+_MAX_BYTES: Final = 1024**3
+_DIGEST_CHUNK_BYTES: Final = 1024**2
+
+
+def directory_digest(directory: Path) -> str:
+    """The number of files below a directory and their hash. Follows no link and waits for no pipe.
+
+    Args:
+        directory: A run directory, or that of a map.
+    """
+    whole, count, left = sha256(), 0, _MAX_BYTES
+
+    def refuse(error: OSError) -> NoReturn:
+        raise storage_error(error, "read", directory) from error
+
+    try:
+        for place, folders, names in os.walk(directory, onerror=refuse):
+            folders.sort()
+            for path in sorted(Path(place, name) for name in {*names, *folders}):
+                facts = path.lstat()
+                _add(whole.update, os.fsencode(path.relative_to(directory)))
+                if stat.S_ISLNK(facts.st_mode):
+                    _add(whole.update, b"-> " + os.fsencode(path.readlink()))
+                elif stat.S_ISREG(facts.st_mode):
+                    whole.update(b"%d bytes " % facts.st_size)
+                    if (left := left - facts.st_size) < 0:
+                        raise _too_large(directory)
+                    _add_content(whole.update, path)
+                    count += 1
+    except OSError as error:
+        refuse(error)
+    return f"{count:,} file{'s' * (count != 1)}, SHA-256 {whole.hexdigest()}"
+
+
+def _add(update: Callable[[bytes], None], data: bytes) -> None:
+    """Add one text, so that no two lists of texts have the same hash."""
+    update(b"%d:" % len(data) + data)
+
+
+def _add_content(update: Callable[[bytes], None], path: Path) -> None:
+    with os.fdopen(open_plain(path.name, path.parent), "rb") as file:
+        while chunk := file.read(_DIGEST_CHUNK_BYTES):
+            update(chunk)
+
+
+def _too_large(directory: Path) -> StorageError:
+    return StorageError(
+        f"{directory} has more than 1 GiB, too much to be trusted by a hash",
+        path=str(directory),
+        hint="move away what the run does not need, or trust all of it: trust=True, --trust",
+    )

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
+from contextlib import suppress
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from attractor_nb.decisions.log_history import counted_events
+from attractor_nb.decisions.log_history import counted_events, fold_question
 from attractor_nb.decisions.mark_fold import marks_of
+from attractor_nb.errors import StorageError
 from attractor_nb.model.events import (
+    SESSION_STARTS,
+    Event,
+    InterviewStarted,
     PipelineCompleted,
     PipelineFailed,
     PipelineForked,
@@ -18,23 +23,26 @@ from attractor_nb.model.events import (
     PipelineResumed,
     PipelineRewound,
     PipelineStarted,
+    StageEnd,
     StageStarted,
 )
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.record import Count, Record, no_values
 from attractor_nb.model.result_marks import Answers, ResultMarks, StandIn
-from attractor_nb.model.states import RecordedStatus
-from attractor_nb.storage.run_directory import utc_text
+from attractor_nb.model.states import LIVE, RecordedStatus
+from attractor_nb.storage.files.atomic import read_plain_file
+from attractor_nb.storage.log.event_lines import decode_line, token_of
+from attractor_nb.storage.log.event_log import EVENT_LOG_NAME, MAX_LOG_BYTES
+from attractor_nb.storage.log.lock import is_owned, read_owner
+from attractor_nb.storage.run_directory import RunDirectory, utc_text
 from attractor_nb.storage.sealed_file import SealedFile, read_generations
 from attractor_nb.storage.stages.stage_names import StageNames
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
+    from collections.abc import Generator, Iterable, Mapping
 
-    from attractor_nb.model.events import Event
     from attractor_nb.storage.files.disk import Disk
-    from attractor_nb.storage.run_directory import RunDirectory
+
 
 MANIFEST_NAME = "manifest.json"
 _FACTS = ("goal", "model", "node_count", "backend", "restart_of")
@@ -44,21 +52,17 @@ class ManifestFile:
     """The manifest of a run that this process owns."""
 
     def __init__(self, disk: Disk, root: RunDirectory, plain: Mapping[str, Any], *, is_synced: bool) -> None:
-        """Take up a manifest as it stands; nothing is written yet."""
+        """Take up a manifest in its current form; nothing is written yet."""
         self._file = SealedFile(disk, root, MANIFEST_NAME, is_synced=is_synced)
         self._plain = {"schema_version": 1, **plain}
 
     @property
     def plain(self) -> dict[str, Any]:
-        """The manifest as it stands."""
+        """The current manifest."""
         return dict(self._plain)
 
     def merge(self, changes: Mapping[str, Any]) -> None:
-        """Change entries and write the file.
-
-        Raises:
-            StorageError: The disk refused; the manifest is as before, here and there.
-        """
+        """Change entries and write the file."""
         plain = {**self._plain, **changes}
         self._file.write(plain)
         self._plain = plain
@@ -70,7 +74,7 @@ def read_manifest(directory: Path) -> tuple[dict[str, Any] | None, list[str]]:
 
 
 def fork_facts(event: PipelineForked) -> dict[str, Any]:
-    """What the manifest of a fork says of its parent."""
+    """The manifest entries of a fork for its parent."""
     return {
         "run_id": event.parent_id,
         "directory": event.parent_root,
@@ -81,7 +85,7 @@ def fork_facts(event: PipelineForked) -> dict[str, Any]:
 
 
 def _of_fork(event: Event) -> dict[str, Any]:
-    """What is otherwise from the record of a fork on, which is where that run begins; else nothing."""
+    """The manifest entries that change with the record of a fork, where that run begins; empty for other events."""
     if not isinstance(event, PipelineForked):
         return {}
     return {"start_time": utc_text(event.time), "fork_of": fork_facts(event), "restart_of": ""}
@@ -129,73 +133,188 @@ def manifest_from_events(events: Iterable[Event]) -> dict[str, Any]:
 
 
 class Manifest(Record, frozen=True):
-    """What a run is and how it stands. Keys unknown here are no fault.
+    """The identity and status of a run. Unknown keys are allowed.
 
     "Finished" is what ``status`` says here, never inferred from what lies about.
-
-    Attributes:
-        schema_version: Version of this form.
-        run_id: The run.
-        pipeline_name: Name of the pipeline.
-        goal: The pipeline's goal.
-        graph_hash: Content hash of the graph that runs.
-        start_time: When execution began, ISO 8601 UTC.
-        end_time: When it ended; None while it goes on.
-        status: How it stands.
-        start_node: The start node.
-        node_count: Number of nodes.
-        model: Default model, or None.
-        stage_directories: Directory names of the stages whose name is not the node's id.
-        restart_of: Run directory of the run that this one continues after a ``loop_restart``, relative.
-        restarted_as: Run directory that continues this one, relative.
-        fork_of: Of a fork: ``run_id`` and ``directory`` of its parent, and the ``node``, the ``visit`` and
-            the ``sequence`` of the parent's log before which it begins.
-        continued_from: Run directory of the older layout whose checkpoint this run went on from.
-        backend: What answers prompts when a resume names nothing else: ``simulated``, ``local``, or a
-            description of a backend of the caller's own. A simulation does not replace a real one.
-        backend_facts: What models of providers were asked with, so that a resume asks the same ones at the
-            same addresses; no keys. Empty for other backends.
-        answers: Who answered in the stages that count: ``real``, ``simulated``, ``partly simulated``; empty
-            when nobody was asked.
-        is_simulated: Answers of it are made up, at least in part.
-        backends: What answered them, in order of first use.
-        stand_ins: Nodes whose latest outcome was given: ``pinned``, ``mocked``, ``set by hand``.
-        bounds: Bounds that the caller gave in place of the graph's; a resume keeps them, unless given others.
-        log_sequence: Number of a record that the log had for good when this was written: a log that ends
-            before it has lost records.
-        source_path: File that the pipeline was read from, absolute; empty when it came from elsewhere.
-        is_source_redacted: ``pipeline.dot`` lacks a secret that the source had: it is not the graph that ran.
-        duration: Seconds of running time at its latest end; None when it has had none, or did not say.
-        stages: Stages committed by then, likewise.
-        usage: What model calls had consumed by then, likewise.
     """
 
-    schema_version: Literal[1] = 1
-    run_id: str = ""
-    pipeline_name: str = ""
-    goal: str = ""
-    graph_hash: str = ""
-    start_time: str = ""
-    end_time: str | None = None
-    status: RecordedStatus = "running"
-    start_node: str = ""
-    node_count: Count = 0
-    model: str | None = None
+    schema_version: Literal[1] = 1  #: Version of this form.
+    run_id: str = ""  #: The run.
+    pipeline_name: str = ""  #: Name of the pipeline.
+    goal: str = ""  #: The pipeline's goal.
+    graph_hash: str = ""  #: Content hash of the graph that runs.
+    start_time: str = ""  #: When execution began, ISO 8601 UTC.
+    end_time: str | None = None  #: When it ended; None while it goes on.
+    status: RecordedStatus = "running"  #: How it stands.
+    start_node: str = ""  #: The start node.
+    node_count: Count = 0  #: Number of nodes.
+    model: str | None = None  #: Default model, or None.
+    #: Directory names of the stages whose name is not the node's id.
     stage_directories: dict[str, str] = msgspec.field(default_factory=no_values)
-    restart_of: str = ""
-    restarted_as: str = ""
+    restart_of: str = ""  #: Run directory of the run that this one continues after a ``loop_restart``, relative.
+    restarted_as: str = ""  #: Run directory that continues this one, relative.
+    #: Of a fork: ``run_id`` and ``directory`` of its parent, and the ``node``, the ``visit`` and the ``sequence`` of
+    #: the parent's log before which it begins.
     fork_of: dict[str, str | int] = msgspec.field(default_factory=no_values)
-    continued_from: str = ""
+    continued_from: str = ""  #: Run directory of the older layout whose checkpoint this run went on from.
+    #: What answers prompts when a resume names nothing else: ``simulated``, ``local``, or a description of a backend of
+    #: the caller's own. A simulation does not replace a real one.
     backend: str = ""
+    #: What models of providers were asked with, so that a resume asks the same ones at the same addresses; no keys.
+    #: Empty for other backends.
     backend_facts: dict[str, Any] = msgspec.field(default_factory=no_values)
+    #: Who answered in the stages that count: ``real``, ``simulated``, ``partly simulated``; empty when nobody was
+    #: asked.
     answers: Answers = ""
-    is_simulated: bool = False
-    backends: tuple[str, ...] = ()
+    is_simulated: bool = False  #: Answers of it are made up, at least in part.
+    backends: tuple[str, ...] = ()  #: What answered them, in order of first use.
+    #: Nodes whose latest outcome was given: ``pinned``, ``mocked``, ``set by hand``.
     stand_ins: dict[str, StandIn] = msgspec.field(default_factory=no_values)
+    #: Bounds that the caller gave in place of the graph's; a resume keeps them, unless given others.
     bounds: dict[str, int | float | str] = msgspec.field(default_factory=no_values)
+    #: Number of a record that the log had for good when this was written: a log that ends before it has lost records.
     log_sequence: Count = 0
-    source_path: str = ""
+    source_path: str = ""  #: File that the pipeline was read from, absolute; empty when it came from elsewhere.
+    #: ``pipeline.dot`` lacks a secret that the source had: it is not the graph that ran.
     is_source_redacted: bool = False
+    #: Seconds of running time at its latest end; None when it has had none, or did not say.
     duration: Annotated[float, msgspec.Meta(ge=0)] | None = None
-    stages: Count | None = None
-    usage: Usage | None = None
+    stages: Count | None = None  #: Stages committed by then, likewise.
+    usage: Usage | None = None  #: What model calls had consumed by then, likewise.
+
+
+# The status of a run, by its manifest, or by its log where the manifest was never finished. Reads only the log's end.
+
+ABANDONED = "abandoned"
+DAMAGED = "damaged"
+GOES_ON = frozenset({"interrupted", "paused", ABANDONED})
+"""How a run stands that a resume takes to its end."""
+RESTARTED = "restarted"
+WAITING = "waiting"
+UNDER_WAY = LIVE | {WAITING}
+"""How a run is listed that a process works at."""
+_MAX_RESTART_HOPS = 10_000
+_FIRST_TAIL_BYTES = 16 * 1024
+_MAX_ASKING_BYTES = 1024 * 1024
+_ASKS = InterviewStarted.__name__.encode()
+
+
+class CurrentStatus(msgspec.Struct, frozen=True):
+    """The current status of a run."""
+
+    #: As in the manifest, or ``abandoned`` when its owner died; ``damaged`` when the log ends before a record that the
+    #: manifest knows. Of a run that went on in a restart directory, how it stands there.
+    status: str
+    end_time: str | None  #: ISO 8601 UTC, or None while it goes on.
+    owner: Mapping[str, Any] = {}  #: ``pid``, ``host``, ``since`` and ``token`` of the owner, while there is one.
+    logs_root: Path = Path()  #: Where it stands so: the run's directory, or that of its latest restart.
+    manifest: Mapping[str, Any] = {}  #: The manifest there.
+    last: Event | None = None  #: The last whole event there, or None.
+    places: tuple[Path, ...] = ()  #: The directories that were looked at, from the run's own to that one.
+
+
+def current_status(logs_root: Path, manifest: Mapping[str, Any]) -> CurrentStatus:
+    """The current status of the run of a directory with that manifest."""
+    last: Event | None = None
+    places = [logs_root]
+
+    def so(status: str, end_time: str | None = None, owner: Mapping[str, Any] | None = None) -> CurrentStatus:
+        return CurrentStatus(status, end_time, owner or {}, logs_root, manifest, last, tuple(places))
+
+    for _ in range(_MAX_RESTART_HOPS):
+        status: str = manifest.get("status", "running")
+        last = read_last_event(logs_root)
+        if (last.sequence if last else 0) < manifest.get("log_sequence", 0):
+            return so(DAMAGED)  # what the manifest says of the run is not to be had any more
+        if status not in LIVE and status != RESTARTED:
+            return so(status, manifest.get("end_time"))
+        if is_owned(logs_root):
+            return so("running" if status == RESTARTED else status, owner=read_owner(logs_root))
+        restart = str(manifest.get("restarted_as", "")) if status == RESTARTED else ""
+        if status in LIVE:
+            if isinstance(last, PipelineRestarted):
+                restart = last.logs_root
+            elif ended := _ended_status(last):
+                return so(ended, utc_text(last.time) if last else None)
+        found = _restart_of(logs_root, manifest, restart)
+        if found is None:
+            return so(ABANDONED)
+        logs_root, manifest = found
+        places.append(logs_root)
+    return so(ABANDONED)
+
+
+def _ended_status(last: Event | None) -> str:
+    match last:
+        case PipelineCompleted():
+            return "completed"
+        case PipelineFailed():
+            return "failed"
+        case PipelineInterrupted():
+            return "paused" if last.reason == "paused" else "interrupted"
+        case _:
+            return ""
+
+
+def _restart_of(logs_root: Path, manifest: Mapping[str, Any], restart: str) -> tuple[Path, Mapping[str, Any]] | None:
+    """The directory in which a run continued, and its manifest: beside it, or inside the first (ruling 21)."""
+    if not restart:
+        return None
+    first = logs_root.parent if manifest.get("restart_of") else logs_root
+    place = first / Path(restart).name
+    following, _ = read_manifest(place)
+    return None if following is None or place == logs_root else (place, following)
+
+
+def read_last_event(logs_root: Path) -> Event | None:
+    """The last event that is whole in a run's log; None when there is none."""
+    return next((decode_line(lines[-1]) for lines in _tails(logs_root, MAX_LOG_BYTES) if lines), None)
+
+
+def asking_stages(logs_root: Path) -> tuple[str, ...]:
+    """The stages whose questions wait in a run that is under way, in the order in which they asked.
+
+    Of its log only the end is read, mostly back to the latest commit outside branches: one that was asked longer ago
+    than a mebibyte is not seen.
+    """
+    for number, lines in enumerate(_tails(logs_root, _MAX_ASKING_BYTES)):
+        if number and not any(_ASKS in line for line in lines):  # many records of branches: not one is decoded
+            continue
+        events: list[Event] = []
+        for event in filter(None, map(decode_line, reversed(lines))):
+            if isinstance(event, SESSION_STARTS) or (isinstance(event, StageEnd) and not event.branch):
+                return _asking(events)
+            events.append(event)
+        if found := _asking(events):
+            return found
+    return ()
+
+
+def _asking(latest_first: list[Event]) -> tuple[str, ...]:
+    waiting: dict[str, InterviewStarted] = {}
+    for event in reversed(latest_first):
+        fold_question(waiting, event)
+    return tuple(asked.stage for asked in waiting.values())
+
+
+def _tails(logs_root: Path, max_bytes: int) -> Generator[list[bytes]]:
+    """The lines at the end of a log that are whole, of longer and longer stretches; none when it cannot be read."""
+    path = logs_root / EVENT_LOG_NAME
+    with suppress(OSError, StorageError):
+        size, window = path.lstat().st_size, _FIRST_TAIL_BYTES
+        while window <= max_bytes:
+            offset = max(0, size - window)
+            data = read_plain_file(path, max_bytes=MAX_LOG_BYTES, offset=offset) or b""
+            lines = data.rstrip(b"\0").split(b"\n")
+            # Without the beginning of the stretch, which is the end of a line; and those of lost owners.
+            whole: list[bytes] = []
+            owner = 1
+            for line in lines if offset == 0 else lines[1:]:
+                token = token_of(line)
+                if token >= owner:
+                    whole.append(line)
+                    owner = token
+            yield whole
+            if offset == 0:
+                return
+            window *= 8

@@ -1,40 +1,44 @@
-"""Where a map lives: a directory with a manifest of its own, the inputs, and a run directory for each row.
+"""The directory of a map: a manifest of its own, the inputs, and a run directory for each row.
 
-``map.json`` says what runs over which inputs and is written at the beginning and at the end alone. How a row
-stands is said by its own run directory, so a killed map needs no repair. One process owns a map, as one owns
-a run: the kernel's lock says so, and whoever lost it writes nothing more here.
+``map.json`` records the pipeline and its inputs, and is written only at the beginning and at the end. The state of
+a row is in its own run directory, so a killed map needs no repair. One process owns a map, as one owns
+a run, by the kernel's lock; a process that has lost it writes nothing more here.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
+import shutil
+import stat
 from hashlib import sha256
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
 import msgspec
 
-from attractor_nb.errors import CheckpointCorrupt, RunNotFound
+from attractor_nb.errors import CheckpointCorrupt, RunNotFound, StorageError
+from attractor_nb.model.events import event_from_plain
 from attractor_nb.model.record import Record, no_values
-from attractor_nb.model.result_marks import Answers, StandIn
+from attractor_nb.model.result_marks import Answers, ResultMarks, StandIn
+from attractor_nb.redaction import holds_secret, redacted, redacted_value
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME
-from attractor_nb.storage.files.atomic import read_plain_file, sweep, write_whole
-from attractor_nb.storage.files.disk import Disk, check_durability
+from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file, sweep, temporary_name, write_whole
+from attractor_nb.storage.files.disk import Disk, check_durability, entry_names, storage_error, write_all
 from attractor_nb.storage.files.strict_json import JsonProblem, json_bytes, read_json
-from attractor_nb.storage.log.event_log import EVENT_LOG_NAME
-from attractor_nb.storage.log.fence import FencedDisk
+from attractor_nb.storage.log.event_lines import encode_event, read_record
+from attractor_nb.storage.log.event_log import EVENT_LOG_NAME, FencedDisk
 from attractor_nb.storage.log.lock import OWNER_NAME, OwnerLock
-from attractor_nb.storage.returned_rows import put_run, sweep_runs
 from attractor_nb.storage.run_directory import SOURCE_NAME, RunDirectory, make_directory, utc_text
 from attractor_nb.storage.run_recognition import check_free, has_content, holds_one
-from attractor_nb.storage.sealed_file import SealedFile, read_generations
+from attractor_nb.storage.sealed_file import SealedFile, previous_name, read_generations, seal, unseal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
-    from attractor_nb.model.result_marks import ResultMarks
     from attractor_nb.protocols import Clock
+
 
 MAP_NAME = "map.json"
 INPUTS_NAME = "inputs.jsonl"
@@ -102,10 +106,6 @@ class MapDirectory:
         """Begin a map in a directory, which is made if need be. The manifest is written last.
 
         It has status, start time and rows beside these facts.
-
-        Raises:
-            RunLocked: Another process owns the directory.
-            StorageError: The directory holds a map, a run, or what neither wrote; or the disk refused.
         """
         make_directory(disk or Disk(), path, is_synced=durability == "full")
         check_free(path, began=_BEGAN, whole=_WHOLE)
@@ -121,14 +121,7 @@ class MapDirectory:
     def open(
         cls, path: Path, *, durability: str, clock: Clock, disk: Disk | None = None, take_over: bool = False
     ) -> MapDirectory:
-        """Take ownership of a map that was stopped.
-
-        Raises:
-            RunNotFound: There is no map.
-            RunLocked: Another process owns it.
-            CheckpointCorrupt: Its manifest is damaged.
-            StorageError: The disk refused.
-        """
+        """Take ownership of a map that was stopped."""
         facts = read_map(path)
         found = cls(path, durability=durability, clock=clock, disk=disk, take_over=take_over)
         found._facts = facts
@@ -147,16 +140,11 @@ class MapDirectory:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The manifest as it stands."""
+        """The current manifest."""
         return dict(self._facts)
 
     def save(self, changes: Mapping[str, Any]) -> None:
-        """Change entries of the manifest and write it.
-
-        Raises:
-            RunLocked: Another process took the map over.
-            StorageError: The disk refused; the manifest is as before.
-        """
+        """Change entries of the manifest and write it."""
         facts = {"schema_version": 1, **self._facts, **changes}
         self._manifest.write(facts)
         self._facts = facts
@@ -167,12 +155,7 @@ class MapDirectory:
         self.save({**end, **marks.to_facts()})
 
     def note_sent(self, row: int) -> None:
-        """Note that a row is about to be begun elsewhere, and that it must not be begun twice unasked.
-
-        Raises:
-            RunLocked: Another process took the map over.
-            StorageError: The disk refused.
-        """
+        """Note that a row is about to be begun elsewhere, and that it must not be begun twice unasked."""
         self._write(_sent_name(row), b"")
 
     def was_sent(self, row: int) -> bool:
@@ -180,12 +163,7 @@ class MapDirectory:
         return (self.path / _sent_name(row)).exists() and not (self.path / row_name(row)).exists()
 
     def put_row(self, row: int, files: Mapping[str, bytes], check: Callable[[Path], object]) -> None:
-        """Write the run directory of a row that came back: whole, or not at all. See ``put_run``.
-
-        Raises:
-            RunLocked: Another process took the map over.
-            StorageError: The disk refused; and what ``check`` raises.
-        """
+        """Write the run directory of a row that came back: whole, or not at all. See ``put_run``."""
         put_run(self._disk, self._root, row_name(row), files, check, is_synced=self._is_synced)
         with contextlib.suppress(OSError):  # the row's own directory says the same
             self._disk.remove(_sent_name(row), self._root.descriptor)
@@ -195,11 +173,7 @@ class MapDirectory:
         write_whole(disk, root.descriptor, name, data, directory=self.path, is_synced=self._is_synced)
 
     def check_owner(self) -> None:
-        """Check that this process still owns the map.
-
-        Raises:
-            RunLocked: Another process took it over.
-        """
+        """Check that this process still owns the map."""
         self._lock.check()
 
     def close(self) -> None:
@@ -229,13 +203,7 @@ def map_is_no_run(path: Path) -> RunNotFound:
 
 
 def read_map(path: Path) -> dict[str, Any]:
-    """The manifest of a map; nobody needs to own it.
-
-    Raises:
-        RunNotFound: There is no map.
-        CheckpointCorrupt: Its manifest is damaged.
-        StorageError: It cannot be read.
-    """
+    """The manifest of a map; nobody needs to own it."""
     facts, problems = read_generations(path, MAP_NAME, MapManifest.from_plain)
     if facts is None and problems:
         raise CheckpointCorrupt(
@@ -248,12 +216,7 @@ def read_map(path: Path) -> dict[str, Any]:
 
 
 def read_map_source(path: Path) -> str:
-    """The DOT text that a map keeps.
-
-    Raises:
-        RunNotFound: It keeps none.
-        StorageError: It cannot be read.
-    """
+    """The DOT text that a map keeps."""
     data = read_plain_file(path / SOURCE_NAME, max_bytes=_MAX_SOURCE_BYTES)
     if data is None:
         raise RunNotFound(
@@ -264,12 +227,7 @@ def read_map_source(path: Path) -> str:
 
 
 def read_inputs(path: Path, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The inputs of a map's rows, each compared with its hash in the manifest.
-
-    Raises:
-        CheckpointCorrupt: The file is not the one that was written.
-        StorageError: It cannot be read.
-    """
+    """The inputs of a map's rows, each compared with its hash in the manifest."""
     data = read_plain_file(path / INPUTS_NAME, max_bytes=_MAX_INPUTS_BYTES) or b""
     lines = data.split(b"\n")[:-1]
     entries: Sequence[Mapping[str, Any]] = facts["rows"]
@@ -297,51 +255,168 @@ MapStatus = Literal["running", "resumed", "completed", "failed", "interrupted"]
 
 
 class MapRow(Record, frozen=True):
-    """One row of a map.
+    """One row of a map."""
 
-    Attributes:
-        inputs: SHA-256 of its inputs as JSON.
-        directory: Name of its run directory in the map's directory.
-    """
-
-    inputs: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+    inputs: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]  #: SHA-256 of its inputs as JSON.
+    #: Name of its run directory in the map's directory.
     directory: Annotated[str, msgspec.Meta(pattern="^row-[0-9]+$")]
 
 
 class MapManifest(Record, frozen=True, kw_only=True):
-    """What a map runs, over what, and how it stands. Keys unknown here are no fault.
+    """The pipeline, rows and status of a map. Unknown keys are allowed.
 
-    How each row stands is said by its own run directory alone.
-
-    Attributes:
-        schema_version: Version of this form.
-        map_id: The map.
-        pipeline_name: Name of the pipeline.
-        graph_hash: Content hash of the graph that runs.
-        start_time: When it began, ISO 8601 UTC.
-        end_time: When it ended; None while it goes on.
-        status: How it stands.
-        backend: What answers prompts, as in a run's manifest.
-        backend_facts: As in a run's manifest.
-        answers, is_simulated, backends, stand_ins: As in a run's manifest, of all rows together.
-        outputs: Context values that the results keep.
-        is_source_redacted: ``pipeline.dot`` lacks a secret that the source had.
-        rows: Its rows, in order.
+    The state of each row is in its own run directory alone.
     """
 
-    schema_version: Literal[1] = 1
-    map_id: str = ""
-    pipeline_name: str = ""
-    graph_hash: str = ""
-    start_time: str = ""
-    end_time: str | None = None
-    status: MapStatus = "running"
-    backend: str = ""
-    backend_facts: dict[str, Any] = msgspec.field(default_factory=no_values)
+    schema_version: Literal[1] = 1  #: Version of this form.
+    map_id: str = ""  #: The map.
+    pipeline_name: str = ""  #: Name of the pipeline.
+    graph_hash: str = ""  #: Content hash of the graph that runs.
+    start_time: str = ""  #: When it began, ISO 8601 UTC.
+    end_time: str | None = None  #: When it ended; None while it goes on.
+    status: MapStatus = "running"  #: How it stands.
+    backend: str = ""  #: What answers prompts, as in a run's manifest.
+    backend_facts: dict[str, Any] = msgspec.field(default_factory=no_values)  #: As in a run's manifest.
+    #: As in a run's manifest, of all rows together.
     answers: Answers = ""
     is_simulated: bool = False
     backends: tuple[str, ...] = ()
     stand_ins: dict[str, StandIn] = msgspec.field(default_factory=no_values)
-    outputs: tuple[str, ...] = ()
-    is_source_redacted: bool = False
-    rows: list[MapRow]
+    outputs: tuple[str, ...] = ()  #: Context values that the results keep.
+    is_source_redacted: bool = False  #: ``pipeline.dot`` lacks a secret that the source had.
+    rows: list[MapRow]  #: Its rows, in order.
+
+
+# Transfer of run directories: read where a run was, and put in their place here, whole or not at all.
+
+MAX_RUN_BYTES: Final = 256 * 1024 * 1024
+MAX_RUN_FILES: Final = 20_000
+_LOG_NAME = "events.jsonl"
+
+
+def read_tree(root: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    """The plain files below a directory, by relative path, clean of secrets; and what else there is, by name."""
+    files: dict[str, bytes] = {}
+    others: list[str] = []
+    room = MAX_RUN_BYTES
+    for folder, folders, names in os.walk(root):
+        folders.sort()
+        links = [name for name in folders if (Path(folder) / name).is_symlink()]
+        for name in sorted([*names, *links]):
+            path = Path(folder) / name
+            if name.startswith(TEMPORARY_PREFIX):
+                continue
+            relative = path.relative_to(root).as_posix()
+            if not stat.S_ISREG(path.lstat().st_mode):
+                others.append(relative)
+                continue
+            data = read_plain_file(path, max_bytes=MAX_RUN_BYTES) or b""
+            room -= len(data)
+            if room < 0 or len(files) >= MAX_RUN_FILES:
+                raise StorageError(
+                    f"the run has more than {MAX_RUN_BYTES >> 20} MiB or {MAX_RUN_FILES:,} files, "
+                    "which do not travel together",
+                    path=relative,
+                    hint='ship="stages" brings the files of each stage',
+                )
+            files[relative] = data
+    return clean_run(files), tuple(others)
+
+
+def clean_run(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The files of a run without secrets; a log that had one loses its checkpoints, which count its bytes."""
+    clean = {path: clean_file(path, data) for path, data in files.items()}
+    for path, data in files.items():
+        if path.endswith(_LOG_NAME) and clean[path] != data:
+            home = path.removesuffix(_LOG_NAME)
+            for name in (CHECKPOINT_NAME, previous_name(CHECKPOINT_NAME)):
+                clean.pop(home + name, None)
+    return clean
+
+
+def clean_file(path: str, data: bytes) -> bytes:
+    """The content of a file of a run without secrets; records and sealed files are sealed anew."""
+    text = data.decode("latin-1")
+    if not holds_secret(text):
+        return data
+    if path.endswith(_LOG_NAME):
+        return b"".join(_clean_record(line) for line in data.splitlines(keepends=True))
+    with contextlib.suppress(JsonProblem):
+        return seal(unseal(data))
+    return redacted(text).encode("latin-1")
+
+
+def _clean_record(line: bytes) -> bytes:
+    token, event = read_record(line.rstrip(b"\n"))
+    if event is None:
+        return redacted(line.decode("latin-1")).encode("latin-1")
+    return encode_event(event_from_plain(redacted_value(event.to_plain())), token)
+
+
+def put_run(
+    disk: Disk,
+    home: RunDirectory,
+    name: str,
+    files: Mapping[str, bytes],
+    check: Callable[[Path], object],
+    *,
+    is_synced: bool,
+) -> None:
+    """Write a run directory that came from elsewhere: it has its name when it is whole and was checked.
+
+    Args:
+        disk: Where.
+        home: The directory in which it will be.
+        name: Its name there, which is free.
+        files: Its files, by relative path.
+        check: Given the directory before it has its name; raises when it is not the run that it should be.
+        is_synced: Flush all of it before it has its name.
+    """
+    temporary = temporary_name()
+    try:
+        disk.make_directory(temporary, home.descriptor)
+        _write_tree(disk, home, temporary, clean_run(files), is_synced=is_synced)
+        check(home.path / temporary)
+        disk.rename(temporary, name, home.descriptor)
+        if is_synced:
+            disk.sync(home.descriptor)
+    except OSError as error:
+        raise storage_error(error, "write", home.path / name) from error
+    finally:
+        shutil.rmtree(home.path / temporary, ignore_errors=True)  # nothing, once it has its name
+
+
+def sweep_runs(home: RunDirectory) -> None:
+    """Remove what a killed process had begun to write. For the owner of ``home`` alone."""
+    for name in entry_names(home.descriptor):
+        if name.startswith(TEMPORARY_PREFIX):
+            shutil.rmtree(home.path / name, ignore_errors=True)
+
+
+def _write_tree(disk: Disk, home: RunDirectory, temporary: str, files: Mapping[str, bytes], *, is_synced: bool) -> None:
+    opened = {"": disk.open_directory(temporary, home.descriptor)}
+    try:
+        for path, data in files.items():
+            *folders, name = path.split("/")
+            if "\0" in path or any(part in {"", ".", ".."} for part in (*folders, name)):
+                raise StorageError(f"{path!r} leads out of the run directory", path=path)
+            parent = ""
+            for folder in folders:
+                inner = f"{parent}/{folder}" if parent else folder
+                if inner not in opened:
+                    disk.make_directory(folder, opened[parent])
+                    opened[inner] = disk.open_directory(folder, opened[parent])
+                parent = inner
+            descriptor = disk.create(name, opened[parent])
+            try:
+                write_all(disk, descriptor, data)
+                if is_synced:
+                    disk.sync(descriptor)
+            finally:
+                disk.close(descriptor)
+        if is_synced:
+            for descriptor in opened.values():
+                disk.sync(descriptor)
+    finally:
+        for descriptor in opened.values():
+            disk.close(descriptor)

@@ -200,17 +200,17 @@ class MemoryRunStore:
 
     @property
     def values(self) -> ArtifactStore:
-        """Where large context values go: memory."""
+        """The store of large context values: memory."""
         return self._values
 
     @property
     def artifact_count(self) -> int:
-        """How many artifacts the run has stored."""
+        """The number of artifacts that the run has stored."""
         return len(self._values)
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """The manifest as it stands."""
+        """The current manifest."""
         return dict(self._manifest)
 
     def append(self, event: Event, *, is_synced: bool) -> None:  # noqa: ARG002 - the interface of all stores
@@ -242,7 +242,7 @@ class MemoryRunStore:
         return None if files is None else files.read_text(name)
 
     def read_thread(self, thread: str, entry: str) -> str | None:
-        """What an entry of a thread said; None when there is no such entry."""
+        """The text of a thread's entry; None when there is no such entry."""
         with self._lock:
             found = self._threads.get(thread)
             return None if found is None else found.text_of(entry)
@@ -312,11 +312,7 @@ class MemoryRunStore:
                 self._kept_size -= oldest.forget()
 
     def make_stage_directory(self, node_id: str, visit: int, attempt: int, branch: str) -> DirectoryStageFiles:
-        """A real directory for an attempt. For stages alone.
-
-        Raises:
-            StorageError: The run is closed, or the disk refused.
-        """
+        """A real directory for an attempt. For stages alone."""
         with self._lock:
             if self._is_closed:
                 raise StorageError("the run is closed", path=str(self.logs_root))

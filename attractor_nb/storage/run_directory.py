@@ -1,6 +1,6 @@
-"""Where a run lives: names, places and the open directory (spec 5.6; ruling 32).
+"""The directory of a run: names, places and the open directory (spec 5.6; ruling 32).
 
-It knows what the entries of a run directory are called and nothing of what is in them.
+It has the names of a run directory's entries, and knows nothing of their content.
 """
 
 from __future__ import annotations
@@ -53,10 +53,6 @@ class RunDirectory:
             disk: Where.
             path: The directory.
             descriptor: The directory, if it is open already.
-
-        Raises:
-            RunNotFound: Nothing is there.
-            StorageError: It is a link, no directory, or out of reach.
         """
         self.path = path.absolute()
         self._disk = disk
@@ -72,11 +68,7 @@ class RunDirectory:
 
     @property
     def descriptor(self) -> int:
-        """The open directory.
-
-        Raises:
-            StorageError: The run was closed; a late writer must not hit another open file.
-        """
+        """The open directory."""
         if self._descriptor is None:
             raise StorageError(f"the run in {self.path} is closed", path=str(self.path))
         return self._descriptor
@@ -96,9 +88,6 @@ def make_directory(disk: Disk, path: Path, *, is_synced: bool) -> None:
         path: The directory.
         is_synced: Flush the names of what was made; and the directory's own name even where somebody else
             made it (and can be flushed), because what is flushed inside is lost with it.
-
-    Raises:
-        StorageError: The disk refused.
     """
     path = path.absolute()
     missing: list[Path] = []
@@ -128,9 +117,6 @@ def make_runs_base(disk: Disk, base: Path, *, is_synced: bool) -> None:
 
     One that is made here has a ``.gitignore`` with ``*``: ``git add -A``, ``git stash -u`` and ``git clean -fd`` leave
     the runs alone (ruling 49). A directory that somebody else made stays as it is, unless it is in ``.attractor``.
-
-    Raises:
-        StorageError: The disk refused.
     """
     is_new = not os.path.lexists(base)
     make_directory(disk, base, is_synced=is_synced)
@@ -143,9 +129,6 @@ def make_workspace(disk: Disk, root: Path, *, is_synced: bool) -> Path:
 
     What is hidden from git is hidden from linters and search tools, too. An ``.ignore`` file in the run directory,
     which they read and git does not, shows them the workspace when they are started in it.
-
-    Raises:
-        StorageError: The disk refused, or a link stands there.
     """
     path = root / WORKSPACE_NAME
     make_directory(disk, path, is_synced=is_synced)
@@ -155,11 +138,7 @@ def make_workspace(disk: Disk, root: Path, *, is_synced: bool) -> Path:
 
 
 def refuse_link(path: Path) -> None:
-    """Refuse a link in the place of a run's own folder: whoever made the directory could lead the run elsewhere.
-
-    Raises:
-        StorageError: It is one.
-    """
+    """Refuse a link in the place of a run's own folder: whoever made the directory could lead the run elsewhere."""
     if path.is_symlink():
         raise StorageError(
             f"{path} is a link, and a run that has a place of its own works nowhere else",
@@ -201,9 +180,6 @@ def new_run_directory(
         randomness: For the id.
         disk: Where.
         is_synced: Flush the name of the base; that of the run is flushed by the store that takes it.
-
-    Raises:
-        StorageError: The disk refused.
     """
     disk = disk or Disk()
     make_runs_base(disk, base, is_synced=is_synced)

@@ -1,6 +1,6 @@
-"""Whether a directory is a run of ours, may become a run or a map, or holds what no run wrote (ruling 37).
+"""Recognition of directories: a run of ours, one that may become a run or a map, or foreign content (ruling 37).
 
-It looks, and writes nothing.
+It only reads.
 """
 
 from __future__ import annotations
@@ -35,20 +35,12 @@ _BEGAN = frozenset(
 
 
 def check_may_become_run(path: Path) -> None:
-    """Look before it is owned.
-
-    Raises:
-        StorageError: It holds a run already, or what no run wrote.
-    """
+    """Look before it is owned."""
     check_free(path, began=_BEGAN, whole=_WHOLE)
 
 
 def check_became_no_run(path: Path) -> None:
-    """Look again, now that it is owned: another run may have begun and ended here meanwhile.
-
-    Raises:
-        StorageError: One has.
-    """
+    """Look again, now that it is owned: another run may have begun and ended here meanwhile."""
     for name in _WHOLE:
         if has_content(path, name):
             raise holds_one(path, name)
@@ -58,10 +50,6 @@ def check_is_run(path: Path) -> None:
     """Look before anything is written: many programs have an ``events.jsonl``.
 
     A run that was copied or salvaged has no lock file; its log then says whether it is one.
-
-    Raises:
-        RunNotFound: There is no run of ours.
-        CheckpointCorrupt: There is no lock file, and the log is damaged or somebody else's.
     """
     if not os.path.lexists(path / EVENT_LOG_NAME):
         reason = f"it has no {EVENT_LOG_NAME}"
@@ -83,9 +71,6 @@ def check_free(path: Path, *, began: Collection[str], whole: Collection[str]) ->
         began: Names that a beginning which was cut off leaves beside the lock file.
         whole: Names of files that a whole run or map has. With one of them and a lock file, the owner is
             asked first.
-
-    Raises:
-        StorageError: It holds a run already, or what a run did not write.
     """
     names = {entry.name for entry in path.iterdir() if not entry.name.startswith(TEMPORARY_PREFIX)}
     is_ours = LOCK_NAME in names

@@ -13,19 +13,18 @@ from attractor_nb.decisions.log_history import latest_attempts
 from attractor_nb.errors import RunError, StorageError
 from attractor_nb.storage.attempt_files import read_stage_text
 from attractor_nb.storage.checkpoint_file import CheckpointSchedule, checkpoint_file
-from attractor_nb.storage.files.disk import Disk, before_a_record, check_durability
-from attractor_nb.storage.kept_sources import source_of, write_sources
-from attractor_nb.storage.log.event_log import read_log
-from attractor_nb.storage.log.ownership import Ownership
+from attractor_nb.storage.child_directories import restart_facts, restart_place, set_leftover_aside
+from attractor_nb.storage.files.disk import Disk, Durability, before_a_record, check_durability
+from attractor_nb.storage.log.event_log import Ownership, read_log
 from attractor_nb.storage.manifest_file import ManifestFile, manifest_from_events, read_manifest
-from attractor_nb.storage.restart_directories import restart_facts, restart_place, set_leftover_aside
 from attractor_nb.storage.run_directory import RunDirectory, make_directory, utc_text
 from attractor_nb.storage.run_recognition import check_became_no_run, check_is_run, check_may_become_run
 from attractor_nb.storage.stages.artifact_store import ArtifactStore
-from attractor_nb.storage.stages.branch_directories import BranchDirectories, places_of
+from attractor_nb.storage.stages.branch_directories import BranchDirectories, Place, places_of
 from attractor_nb.storage.stages.stage_directories import StageDirectories
 from attractor_nb.storage.stages.stage_names import StageNames
 from attractor_nb.storage.stages.thread_files import ThreadDirectory
+from attractor_nb.storage.stored_run import source_of, write_sources
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,9 +33,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.events import Event
     from attractor_nb.protocols import Clock
     from attractor_nb.stage import StageFiles
-    from attractor_nb.storage.files.disk import Durability
     from attractor_nb.storage.log.event_lines import LogScan
-    from attractor_nb.storage.stages.branch_directories import Place
 
 
 class DirectoryRunStore:
@@ -102,11 +99,6 @@ class DirectoryRunStore:
         """Begin a run in a directory, which is made if need be.
 
         Status and start time are added to the manifest; sources of children are by the place of their runs.
-
-        Raises:
-            OptionError: The durability is not known.
-            RunLocked: Another process owns the directory.
-            StorageError: The directory holds a run already, or what no run wrote, or the disk refused.
         """
         check_durability(durability)
         disk = disk or Disk()
@@ -136,13 +128,6 @@ class DirectoryRunStore:
 
         ``take_over`` takes it from an owner who is frozen, or was on another machine and is gone. Should that
         owner go on after all, it loses.
-
-        Raises:
-            OptionError: The durability is not known.
-            RunNotFound: There is no run of ours.
-            RunLocked: Another process owns it.
-            CheckpointCorrupt: Its log is damaged.
-            StorageError: The disk refused.
         """
         check_durability(durability)
         disk = disk or Disk()
@@ -187,22 +172,22 @@ class DirectoryRunStore:
 
     @property
     def scan(self) -> LogScan:
-        """What the log held when it was opened."""
+        """The content of the log when it was opened."""
         return self._log.scan
 
     @property
     def values(self) -> ArtifactStore:
-        """Where large context values go."""
+        """The store of large context values."""
         return self._values
 
     @property
     def artifact_count(self) -> int:
-        """How many artifacts the run has stored."""
+        """The number of artifacts that the run has stored."""
         return len(self._values)
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """The manifest as it stands."""
+        """The current manifest."""
         return self._manifest.plain
 
     @property
@@ -211,12 +196,7 @@ class DirectoryRunStore:
         return self._log.sequence
 
     def append(self, event: Event, *, is_synced: bool) -> None:
-        """Add a stamped event to the log; on stable storage before the return when ``is_synced``.
-
-        Raises:
-            RunLocked: Another process took the run over.
-            StorageError: The disk refused; the log is as before.
-        """
+        """Add a stamped event to the log; on stable storage before the return when ``is_synced``."""
         try:
             self._log.append(event, is_synced=is_synced)
         except StorageError as error:
@@ -225,11 +205,7 @@ class DirectoryRunStore:
             raise before_a_record(error) from error
 
     def open_stage(self, node_id: str, visit: int, attempt: int, branch: str = "") -> StageFiles:
-        """The empty directory of a new attempt; files of earlier ones are moved aside (ruling 28).
-
-        Raises:
-            StorageError: The disk refused, or something planted stands in the way.
-        """
+        """The empty directory of a new attempt; files of earlier ones are moved aside (ruling 28)."""
         if branch:
             return self._branches.open(branch, node_id, visit, attempt)
         return self._stages.open(node_id, visit, attempt)
@@ -239,37 +215,20 @@ class DirectoryRunStore:
         self._branches.close(branch)
 
     def read_events(self) -> tuple[Event, ...]:
-        """The events of the log so far.
-
-        Raises:
-            CheckpointCorrupt, StorageError: Somebody else has damaged the log.
-        """
+        """The events of the log so far."""
         return read_log(self._root.path).events
 
     def read_stage_file(self, node_id: str, name: str, branch: str = "") -> str | None:
-        """The text of a file of a stage's latest visit; None when there is none. After closing too.
-
-        Raises:
-            StorageError: It is too large, no plain file, or cannot be read.
-        """
+        """The text of a file of a stage's latest visit; None when there is none. After closing too."""
         names = self._branches.names_of(branch, node_id) if branch else (self._names.name_of(node_id),)
         return read_stage_text(self._root.path.joinpath(*names), name, self._root.path)
 
     def read_thread(self, thread: str, entry: str) -> str | None:
-        """What an entry of a thread said; None when there is no such entry.
-
-        Raises:
-            StorageError: The thread's file is damaged or cannot be read.
-        """
+        """The text of a thread's entry; None when there is no such entry."""
         return self._threads.read(thread, entry)
 
     def save_thread(self, thread: str, entry: str, text: str, *, after: str) -> None:
-        """Keep a whole conversation as an entry of a thread; on stable storage when the run is.
-
-        Raises:
-            RunLocked: Another process took the run over.
-            StorageError: The disk refused, or the thread's file is damaged or too large.
-        """
+        """Keep a whole conversation as an entry of a thread; on stable storage when the run is."""
         self._threads.save(thread, entry, text, after=after)
 
     def is_checkpoint_due(self) -> bool:
@@ -278,11 +237,7 @@ class DirectoryRunStore:
         return self._is_checkpoint_asked
 
     def save_checkpoint(self, checkpoint: Mapping[str, Any], *, is_forced: bool) -> None:
-        """Write checkpoint.json; unforced, only when one is due.
-
-        Raises:
-            StorageError: The disk refused; the checkpoint before is intact.
-        """
+        """Write checkpoint.json; unforced, only when one is due."""
         if not (is_forced or self._is_checkpoint_asked or self.is_checkpoint_due()):
             return
         self._is_checkpoint_asked = False
@@ -294,20 +249,13 @@ class DirectoryRunStore:
         self._schedule.note_saved(self._clock.monotonic(), self._log.offset, size)
 
     def save_manifest(self, changes: Mapping[str, Any]) -> None:
-        """Merge changes into manifest.json, and say how far the log is safe: a shorter one is damaged.
-
-        Raises:
-            StorageError: The disk refused; the manifest is as before.
-        """
+        """Merge changes into manifest.json, and say how far the log is safe: a shorter one is damaged."""
         self._manifest.merge({**changes, "log_sequence": self._log.acknowledged})
 
     def make_restart(self, number: int, run_id: str) -> DirectoryRunStore:
         """A fresh run directory ``restart-<number>`` inside the first run's (ruling 21).
 
         A directory of that name is left over from a restart that never began; it is renamed.
-
-        Raises:
-            StorageError: The disk refused, or something that no run wrote has that name.
         """
         facts = self._manifest.plain
         path = restart_place(self._root.path, facts, number)

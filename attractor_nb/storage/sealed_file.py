@@ -36,11 +36,7 @@ def seal(plain: Mapping[str, Any]) -> bytes:
 
 
 def unseal(data: bytes) -> dict[str, Any]:
-    """The values of a sealed file, without the checksum.
-
-    Raises:
-        JsonProblem: The file is torn, altered, foreign, or no JSON object.
-    """
+    """The values of a sealed file, without the checksum."""
     found = _SEAL.search(data)
     if found is None:
         raise JsonProblem("has no checksum at its end")
@@ -61,11 +57,7 @@ class SealedFile:
         self._is_synced = is_synced
 
     def write(self, plain: Mapping[str, Any]) -> int:
-        """Replace the file; how many bytes it has.
-
-        Raises:
-            StorageError: The disk refused; the old file is intact.
-        """
+        """Replace the file; how many bytes it has."""
         data = seal(plain)
         write_whole(
             self._disk,
@@ -121,7 +113,7 @@ def read_generations(
 
 
 def wrong_shape(error: ValueError) -> str:
-    """Where a value of a wrong shape is and what is wrong with it, in words that complete "it …"."""
+    """The place and the fault of a value with a wrong shape, in words that complete "it …"."""
     if isinstance(error, RecordProblem):
         return str(error)
     findings: list[dict[str, Any]] = getattr(error, "errors", list)()

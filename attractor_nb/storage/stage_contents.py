@@ -27,11 +27,7 @@ _PIECE: Final = 1024 * 1024
 
 
 def stage_contents(files: StageFiles, *, max_bytes: int) -> dict[str, bytes]:
-    """The files of an attempt by their paths, with ``/`` between folders; earlier visits are not among them.
-
-    Raises:
-        StorageError: There are too many, they are too large, or one of them is not a plain file.
-    """
+    """The files of an attempt by their paths, with ``/`` between folders; earlier visits are not among them."""
     if isinstance(files, MemoryStageFiles) and not files.is_on_disk:
         return {name: text.encode("utf-8", "surrogatepass") for name, text in files.texts.items()}
     directory = files.directory
@@ -55,9 +51,6 @@ def file_digests(patterns: Iterable[str], base: Path) -> dict[str, str]:
 
     Returns:
         In order. What is not there has the digest ``missing``.
-
-    Raises:
-        StorageError: One cannot be read, or there are too many.
     """
     found: dict[str, str] = {}
     for pattern in patterns:
@@ -92,12 +85,7 @@ def _digest(path: Path) -> str:
 
 
 def _walk(directory: Path, *, is_stage: bool) -> Iterator[Path]:
-    """All files under a directory, in order; links to directories are not followed.
-
-    Raises:
-        StorageError: A directory cannot be read, there are too many files, or a stage has left something that
-            is not a plain file.
-    """
+    """All files under a directory, in order; links to directories are not followed."""
     count = 0
     waiting = [directory]
     while waiting:

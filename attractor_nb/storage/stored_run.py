@@ -1,87 +1,78 @@
 """Reading a run without owning it: history, attach, resume (ruling 29).
 
 The newest valid checkpoint and the log after it are what a resume needs; all events are what a replay
-needs. Nothing is changed here, and a live owner may go on writing.
+needs. Nothing is changed here, and a live owner may continue to write.
 """
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from attractor_nb.errors import CheckpointCorrupt, RunNotFound
+from attractor_nb.errors import CheckpointCorrupt, RunNotFound, StorageError
+from attractor_nb.model.events import ChildStarted, Event, StageStarted
 from attractor_nb.model.events.logged_events import LoggedEvents
 from attractor_nb.storage.attempt_files import read_stage_text
-from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, read_checkpoint
-from attractor_nb.storage.files.atomic import read_plain_file
-from attractor_nb.storage.files.disk import storage_error
+from attractor_nb.storage.checkpoint_file import (
+    CHECKPOINT_NAME,
+    find_legacy_checkpoints,
+    read_checkpoint,
+    read_legacy_checkpoint,
+)
+from attractor_nb.storage.child_directories import keep_source
+from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file, write_whole
+from attractor_nb.storage.files.disk import Disk, storage_error
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME, read_log
-from attractor_nb.storage.log.lock import is_owned, read_owner
-from attractor_nb.storage.manifest_file import MANIFEST_NAME, manifest_from_events, read_manifest
+from attractor_nb.storage.log.lock import LOCK_NAME, OWNER_NAME, is_owned, read_owner
+from attractor_nb.storage.manifest_file import MANIFEST_NAME, current_status, manifest_from_events, read_manifest
 from attractor_nb.storage.map_directory import is_map, map_is_no_run
-from attractor_nb.storage.older_checkpoints import find_legacy_checkpoints, read_legacy_checkpoint
-from attractor_nb.storage.run_directory import SOURCE_NAME
-from attractor_nb.storage.run_status import current_status
+from attractor_nb.storage.run_directory import SOURCE_NAME, THREADS_NAME, VISITS_NAME, WORKSPACE_NAME, RunDirectory
+from attractor_nb.storage.stages.artifact_store import ARTIFACTS_NAME
 from attractor_nb.storage.stages.branch_directories import BranchNames, places_of
-from attractor_nb.storage.stages.stage_names import recorded_name
+from attractor_nb.storage.stages.stage_names import StageNames, recorded_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from attractor_nb.storage.log.event_lines import LogScan
+
 
 MAX_SOURCE_BYTES = 64 * 1024 * 1024
 _SEE_DOCTOR = "attractor-nb doctor RUN_DIR says what can be saved"
 
 
 class StoredRun(msgspec.Struct, frozen=True):
-    """What a run directory holds.
+    """The content of a run directory."""
 
-    Attributes:
-        logs_root: The run directory.
-        manifest: Entries of manifest.json.
-        checkpoint: Entries of the newest valid checkpoint, or None: then ``tail`` is the whole log.
-        tail: The events after the checkpoint.
-        events: All events, in order.
-        source_text: The DOT source, or None when the directory does not have it.
-        is_legacy: Another engine wrote it; there are no events.
-        is_owned: A process owns it right now.
-        owner: ``pid``, ``host``, ``since`` and ``token`` of the last owner; empty when there is none.
-        problems: What was found damaged and could be made good, in words.
-        cut_bytes: Length of a last record that was never finished.
-    """
-
-    logs_root: Path
-    manifest: Mapping[str, Any]
+    logs_root: Path  #: The run directory.
+    manifest: Mapping[str, Any]  #: Entries of manifest.json.
+    #: Entries of the newest valid checkpoint, or None: then ``tail`` is the whole log.
     checkpoint: Mapping[str, Any] | None
-    tail: LoggedEvents
-    events: LoggedEvents
-    source_text: str | None
-    is_legacy: bool = False
-    is_owned: bool = False
+    tail: LoggedEvents  #: The events after the checkpoint.
+    events: LoggedEvents  #: All events, in order.
+    source_text: str | None  #: The DOT source, or None when the directory does not have it.
+    is_legacy: bool = False  #: Another engine wrote it; there are no events.
+    is_owned: bool = False  #: A process owns it right now.
+    #: ``pid``, ``host``, ``since`` and ``token`` of the last owner; empty when there is none.
     owner: Mapping[str, Any] = {}
-    problems: tuple[str, ...] = ()
-    cut_bytes: int = 0
+    problems: tuple[str, ...] = ()  #: What was found damaged and could be made good, in words.
+    cut_bytes: int = 0  #: Length of a last record that was never finished.
 
     @property
     def status(self) -> str:
-        """How the run stands: as in the manifest, or ``abandoned`` when its owner died (``run_status.py``)."""
+        """The status of the run: as in the manifest, or ``abandoned`` when its owner died (see ``current_status``)."""
         return current_status(self.logs_root, self.manifest).status
 
     def stage_directory(self, node_id: str) -> Path:
-        """Where the files of a node's latest visit are; whether it was visited is another question."""
+        """The directory of a node's latest visit; it may not exist, if the node was not visited."""
         return self.logs_root / recorded_name(node_id, self.manifest.get("stage_directories", {}))
 
     def read_stage_file(self, node_id: str, name: str, branch: str = "") -> str | None:
-        """The text of a file of a stage's latest visit; None when there is none.
-
-        Raises:
-            RunNotFound: There can be no such stage.
-            StorageError: The file is too large, no plain file, or cannot be read.
-        """
+        """The text of a file of a stage's latest visit; None when there is none."""
         if branch:
             names = BranchNames(places_of(self.events)).names_of(branch, node_id)
             return read_stage_text(self.logs_root.joinpath(*names), name, self.logs_root)
@@ -89,12 +80,7 @@ class StoredRun(msgspec.Struct, frozen=True):
 
 
 def check_directory(logs_root: Path) -> None:
-    """Check that a place can be a run's.
-
-    Raises:
-        RunNotFound: There is no directory.
-        StorageError: There is no telling.
-    """
+    """Check that a place can be a run's."""
     try:
         is_there = logs_root.is_dir()
     except OSError as error:
@@ -104,11 +90,7 @@ def check_directory(logs_root: Path) -> None:
 
 
 def has_event_log(logs_root: Path) -> bool:
-    """Whether a run of ours is there; without a log it can only be one of the older layout.
-
-    Raises:
-        StorageError: The directory may not be entered, so there is no telling.
-    """
+    """Whether a run of ours is there; without a log it can only be one of the older layout."""
     try:
         os.lstat(logs_root / EVENT_LOG_NAME)
     except (FileNotFoundError, NotADirectoryError):
@@ -119,21 +101,13 @@ def has_event_log(logs_root: Path) -> bool:
 
 
 def read_facts(logs_root: Path) -> dict[str, Any]:
-    """The manifest of a run, made again from its log when its file is lost.
-
-    Raises:
-        CheckpointCorrupt, StorageError: The file is lost, and the log is damaged or cannot be read.
-    """
+    """The manifest of a run, made again from its log when its file is lost."""
     manifest, _ = read_manifest(logs_root)
     return manifest or manifest_from_events(read_log(logs_root).events)
 
 
 def current_directory(logs_root: Path) -> Path:
-    """The directory in which a run stands, with its open questions: its own, or that of its latest restart.
-
-    Raises:
-        CheckpointCorrupt, StorageError: As of `read_facts`.
-    """
+    """The current directory of a run, with its open questions: its own, or that of its latest restart."""
     return current_status(logs_root, read_facts(logs_root)).logs_root
 
 
@@ -143,12 +117,6 @@ def read_run(logs_root: Path, scan: LogScan | None = None) -> StoredRun:
     Args:
         logs_root: The run directory.
         scan: What its log holds, when the owner asks, who has read it already.
-
-    Raises:
-        RunNotFound: There is no run.
-        CheckpointCorrupt: The log is damaged, or ends before a record that checkpoint or manifest knows;
-            or nothing of a legacy run is valid.
-        StorageError: The disk refused.
     """
     logs_root = logs_root.absolute()
     check_directory(logs_root)
@@ -250,3 +218,142 @@ def _read_legacy(logs_root: Path) -> StoredRun:
         is_legacy=True,
         problems=tuple(damages if manifest is None else problems + damages),
     )
+
+
+# The files that a fork copies from its parent's directory: the evidence and the values up to the fork.
+#
+# The parent is read, and neither changed nor locked, for it may be running. Later visits are left out.
+
+MAX_BYTES: Final = 1024 * 1024 * 1024
+MAX_TRIES: Final = 5
+"""How often files are read again that a running parent moved meanwhile."""
+_OWNERS: Final = frozenset({LOCK_NAME, OWNER_NAME})
+_Stage = tuple[str, str]
+"""Path of the branch, and the node."""
+_Attempt = tuple[int, int]
+
+
+def copied_files(stored: StoredRun, counted: Sequence[Event]) -> dict[str, bytes]:
+    """The files of a run that a fork has, too, by their path in its directory.
+
+    Args:
+        stored: The parent's directory.
+        counted: The events of it that the fork has.
+    """
+    for _ in range(MAX_TRIES):
+        events = read_log(stored.logs_root).events
+        try:
+            files = dict(_all_files(stored, events, counted))
+        except FileNotFoundError:  # a parent that runs has moved it
+            continue
+        if _attempts(read_log(stored.logs_root).events) == _attempts(events):
+            return files
+    raise StorageError(
+        f"{stored.logs_root} begins stages faster than their files can be copied",
+        path=str(stored.logs_root),
+        hint="fork it when it waits or has ended",
+    )
+
+
+def _all_files(stored: StoredRun, events: Sequence[Event], counted: Sequence[Event]) -> Iterator[tuple[str, bytes]]:
+    room = MAX_BYTES
+    root = stored.logs_root
+    for source, target in _pairs(stored, events, counted):
+        data = read_plain_file(root / source, max_bytes=room)
+        if data is None:
+            raise FileNotFoundError(source)
+        room -= len(data)
+        yield target, data
+
+
+def _pairs(stored: StoredRun, events: Sequence[Event], counted: Sequence[Event]) -> Iterator[tuple[str, str]]:
+    """Each file that is copied: its path there, and its path in the fork."""
+    root = stored.logs_root
+    there, here = _attempts(events), _attempts(counted)
+    plain = StageNames(stored.manifest.get("stage_directories", {}))
+    sources = plain, BranchNames(places_of(events))
+    targets = plain, BranchNames(places_of(counted))
+    for stage, valid in here.items():
+        places = _place(sources, stage), _place(targets, stage)
+        yield from _stage_pairs(root, *places, there[stage], valid)
+    for name in _files_below(root, ARTIFACTS_NAME):
+        yield name, name
+    for folder in (THREADS_NAME, WORKSPACE_NAME):
+        yield from ((name, name) for name in _files_below(root, folder))
+    for place in dict.fromkeys(event.child_root for event in counted if isinstance(event, ChildStarted)):
+        if place and not place.startswith("/") and ".." not in place.split("/"):
+            yield from ((name, name) for name in _files_below(root, place))
+
+
+def _stage_pairs(
+    root: Path, source: str, target: str, there: Sequence[_Attempt], valid: Sequence[_Attempt]
+) -> Iterator[tuple[str, str]]:
+    """The files of a stage: those of its latest attempt that counts in its directory, the others under it."""
+    latest = valid[-1]
+    wanted = {f"{visit}.{attempt}" for visit, attempt in valid}
+    visits = f"{source}/{VISITS_NAME}/"
+    is_own = there[-1] == latest
+    home = f"{source}/" if is_own else f"{visits}{latest[0]}.{latest[1]}/"
+    for name in _files_below(root, source):
+        if name.startswith(home) and not (is_own and name.startswith(visits)):
+            yield name, f"{target}/{name.removeprefix(home)}"
+        elif name.startswith(visits):
+            inside = name.removeprefix(visits)
+            if inside.partition("/")[0].partition("-")[0] in wanted:
+                yield name, f"{target}/{VISITS_NAME}/{inside}"
+
+
+def _attempts(events: Iterable[Event]) -> dict[_Stage, list[_Attempt]]:
+    """The attempts of each stage, in their order."""
+    found: dict[_Stage, list[_Attempt]] = {}
+    for event in events:
+        if isinstance(event, StageStarted):
+            found.setdefault((event.branch, event.name), []).append((event.visit, event.attempt))
+    return found
+
+
+def _place(names: tuple[StageNames, BranchNames], stage: _Stage) -> str:
+    """The path of a stage in its run directory."""
+    plain, in_branches = names
+    branch, node_id = stage
+    return "/".join(in_branches.names_of(branch, node_id)) if branch else plain.name_of(node_id)
+
+
+def _files_below(root: Path, place: str) -> list[str]:
+    """The plain files below a place in a run directory, by their path from it; links lead nowhere."""
+    found: list[str] = []
+    folder = root / place
+    if not folder.is_dir() or folder.is_symlink():
+        return found
+
+    def refuse(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            raise storage_error(error, "read", folder) from error
+
+    for directory, folders, names in os.walk(folder, onerror=refuse):
+        folders.sort()
+        for name in sorted(names):
+            path = Path(directory, name)
+            if name in _OWNERS or name.startswith(TEMPORARY_PREFIX):
+                continue
+            if stat.S_ISREG(path.lstat().st_mode):
+                found.append(path.relative_to(root).as_posix())
+    return found
+
+
+# The texts of the pipelines that a run and its children execute, as its directory keeps them.
+
+
+def write_sources(
+    disk: Disk, root: RunDirectory, text: str, child_texts: Mapping[str, str], *, is_synced: bool
+) -> None:
+    """Write the source of a run, and those of its children by the places of their runs."""
+    data = text.encode("utf-8", "surrogatepass")
+    write_whole(disk, root.descriptor, SOURCE_NAME, data, directory=root.path, is_synced=is_synced)
+    for home, child_text in child_texts.items():
+        keep_source(disk, root.path / home, child_text, is_synced=is_synced)
+
+
+def source_of(root: RunDirectory) -> str:
+    """The source of a run that this process owns."""
+    return (root.path / SOURCE_NAME).read_bytes().decode("utf-8", "surrogatepass")

@@ -1,7 +1,7 @@
-"""What this user let run on this machine, by place: one small file in the user's state directory.
+"""The commands that this user has trusted on this machine, by place: one small file in the user's state directory.
 
 It is a convenience and never a gate: a file that is missing, damaged, foreign or out of reach means that
-nothing is remembered, and whoever asks is asked again. It knows hashes and commands as plain values and
+nothing is remembered, and the user is asked again. It holds hashes and commands as plain values and
 decides nothing.
 """
 
@@ -42,15 +42,10 @@ Row = tuple[str, str, str]
 
 
 class Remembered(msgspec.Struct, frozen=True):
-    """What was let run at a place.
+    """The commands that were trusted at a place."""
 
-    Attributes:
-        full_hash: The hash of its commands.
-        commands: The commands themselves; None when they were not to be kept, or too long.
-    """
-
-    full_hash: str
-    commands: tuple[Row, ...] | None
+    full_hash: str  #: The hash of its commands.
+    commands: tuple[Row, ...] | None  #: The commands themselves; None when they were not to be kept, or too long.
 
 
 class TrustFile:
@@ -65,7 +60,7 @@ class TrustFile:
         self._disk = Disk()
 
     def recall(self, place: str) -> Remembered | None:
-        """What was let run at a place; None when nothing is known of it."""
+        """The commands that were trusted at a place; None when nothing is remembered."""
         return _remembered(self._read().get(place))
 
     def remember(self, place: str, full_hash: str, commands: Sequence[Row] | None, *, is_synced: bool = False) -> None:
@@ -128,7 +123,7 @@ class TrustFile:
 
 
 def state_directory() -> Path | None:
-    """Where this user's state is kept between runs; None when the user has no home."""
+    """The directory of this user's state between runs; None when the user has no home."""
     if given := os.environ.get(STATE_VARIABLE):
         return Path(os.path.expanduser(given)).resolve()  # noqa: PTH111 - without a home it stays as it is
     try:

@@ -1,1 +1,1 @@
-"""What looks at a run or changes a text: one folder a feature."""
+"""Tools that inspect a run or change a text, one folder per feature."""

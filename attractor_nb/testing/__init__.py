@@ -1,4 +1,4 @@
-"""What the tests of a user's own handlers, backends and interviewers need.
+"""Test tools for a user's own handlers, backends and interviewers.
 
 Nothing here uses the network, the real clock or real randomness. Each object replaces one protocol of
 ``protocols.py``:

@@ -13,9 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.calling import call
 from attractor_nb.context import Context
-from attractor_nb.decisions.answers.gate_choices import answer_problem, check_answer
+from attractor_nb.decisions.gate_choices import answer_problem, check_answer
+from attractor_nb.maybe_async import call
 from attractor_nb.model.graph import Edge, Graph, Node
 from attractor_nb.model.outcome import Outcome
 from attractor_nb.model.question import Answer, Option, Question, QuestionType
@@ -92,19 +92,12 @@ class FolderFiles:
 
 @dataclass(frozen=True, slots=True)
 class StageTrial:
-    """What one attempt did.
+    """The result of one attempt: its outcome, events and files."""
 
-    Attributes:
-        outcome: What the handler returned.
-        events: The events that it emitted.
-        files: The files that it wrote.
-        context: The context that it was given, with its own changes.
-    """
-
-    outcome: Outcome | None
-    events: tuple[Event, ...]
-    files: FolderFiles
-    context: Context
+    outcome: Outcome | None  #: What the handler returned.
+    events: tuple[Event, ...]  #: The events that it emitted.
+    files: FolderFiles  #: The files that it wrote.
+    context: Context  #: The context that it was given, with its own changes.
 
 
 async def try_stage(

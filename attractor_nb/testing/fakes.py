@@ -112,16 +112,12 @@ class FakeCommand:
 
 @dataclass
 class FakeProcesses:
-    """Starts no command; gives the results that it was told (``protocols.Processes``).
-
-    Attributes:
-        results: The results of the next commands, in order; the last one is repeated.
-        commands: The commands that it was asked to run.
-    """
+    """Starts no command; returns the results that it was given (``protocols.Processes``)."""
 
     starts_nothing: ClassVar[bool] = True
+    #: The results of the next commands, in order; the last one is repeated.
     results: Iterable[FakeResult | Exception] = ()
-    commands: list[FakeCommand] = field(default_factory=list[FakeCommand])
+    commands: list[FakeCommand] = field(default_factory=list[FakeCommand])  #: The commands that it was asked to run.
 
     def __post_init__(self) -> None:
         self._left = list(self.results) or [FakeResult()]

@@ -19,7 +19,7 @@ TRACERS = "True for the global provider, a TracerProvider, a Tracer, or a Tracin
 
 @dataclass(frozen=True, slots=True)
 class Tracing:
-    """How a run is traced: ``pipeline.run(tracer=Tracing(provider, content=True))``.
+    """The tracing options of a run: ``pipeline.run(tracer=Tracing(provider, content=True))``.
 
     Attributes:
         tracer: A Tracer, a TracerProvider, or True for the global provider.

@@ -1,4 +1,4 @@
-"""What spans and their attributes are called: OpenTelemetry's GenAI names where it has one, else ours.
+"""Names of spans and their attributes: OpenTelemetry's GenAI names where there is one, else ours.
 
 The names are those of the conventions' own repository (open-telemetry/semantic-conventions-genai), all in
 development; a test holds them against the installed package, which has the same. Pure; no telemetry is imported.

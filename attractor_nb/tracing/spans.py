@@ -6,16 +6,20 @@ a run is ended as cut off. Nothing is asked of the run but, where content is wan
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from opentelemetry.trace import SpanKind, StatusCode, set_span_in_context
 
+from attractor_nb.model.bounded_json import read_bounded_json
 from attractor_nb.model.branch import enclosing
 from attractor_nb.model.events import (
     ChildEnded,
     ChildEvent,
     ChildStarted,
+    Event,
     EventsDropped,
     GoalGateUnsatisfied,
     InterviewCompleted,
@@ -31,22 +35,21 @@ from attractor_nb.model.events import (
     PipelineRewound,
     RunWarning,
     StageEnd,
+    StageEvent,
     StageFailed,
     StageRetrying,
     StageStarted,
     ToolCallEnded,
 )
 from attractor_nb.model.states import as_result
-from attractor_nb.tracing import facts, names
+from attractor_nb.model.vocabulary.shapes import DEFAULT_TYPE
+from attractor_nb.redaction import redacted, redacted_value
+from attractor_nb.tracing import names
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from opentelemetry.context import Context
     from opentelemetry.trace import Link, Span, SpanContext, Tracer
 
-    from attractor_nb.model.events import Event
-    from attractor_nb.tracing.facts import StageReader
 
 Key = tuple[str, ...]
 RUN: Final[Key] = ("run",)
@@ -56,14 +59,10 @@ _OF_AN_ATTEMPT: Final = (InterviewStarted, InterviewCompleted, InterviewTimeout)
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """A span that has begun.
-
-    Attributes:
-        began: When, in nanoseconds since 1970.
-    """
+    """A span that has begun."""
 
     span: Span
-    began: int
+    began: int  #: When, in nanoseconds since 1970.
     within: Key
 
 
@@ -99,7 +98,7 @@ class RunSpans:
             links: Spans of earlier parts of it.
         """
         self._run_id = run_id
-        attributes = facts.of_run(pipeline, run_id)
+        attributes = of_run(pipeline, run_id)
         self._begin(RUN, (), f"{names.INVOKE_WORKFLOW} {pipeline}".strip(), seconds, attributes, links)
         return self._open[RUN].span.get_span_context()
 
@@ -135,28 +134,28 @@ class RunSpans:
             self._cut_off(attempt, event.time)
         if stage not in self._open:
             within = ("branch", event.branch) if event.branch else RUN
-            self._begin(stage, within, f"stage {event.name}", event.time, facts.of_stage(event))
-        self._begin(attempt, stage, f"attempt {event.attempt}", event.time, facts.of_attempt(event, self._run_id))
+            self._begin(stage, within, f"stage {event.name}", event.time, of_stage(event))
+        self._begin(attempt, stage, f"attempt {event.attempt}", event.time, of_attempt(event, self._run_id))
 
     def _end_attempt(self, event: StageEnd) -> None:
         stage, attempt = ("stage", event.branch, event.name), ("attempt", event.branch, event.name)
-        found = facts.of_end(event)
+        found = of_end(event)
         if self._has_content and self._read is not None:
-            found |= facts.content_of_attempt(event, self._read)
+            found |= content_of_attempt(event, self._read)
         error = event.error or event.outcome.failure_reason if isinstance(event, StageFailed) else None
         self._end(attempt, event.time, found, error)
         if event.is_commit:
-            self._end(stage, event.time, facts.of_commit(event), error)
+            self._end(stage, event.time, of_commit(event), error)
 
     def _model_call(self, event: ModelCallEnded) -> None:
-        found = facts.of_model_call(event, self._run_id)
+        found = of_model_call(event, self._run_id)
         title = f"{names.CHAT} {found.get(names.REQUEST_MODEL, '')}".strip()
         self._call(event, title, found, event.error or None, SpanKind.CLIENT, event.error_type)
 
     def _tool_call(self, event: ToolCallEnded) -> None:
-        found = facts.of_tool_call(event)
+        found = of_tool_call(event)
         if self._has_content:
-            found |= facts.content_of_tool_call(event)
+            found |= content_of_tool_call(event)
         self._call(event, f"{names.EXECUTE_TOOL} {event.tool}", found, event.error or None, SpanKind.INTERNAL)
 
     def _call(
@@ -234,17 +233,17 @@ class RunSpans:
         outer = self._open.get(within)
         began = max(_nanoseconds(seconds), outer.began if outer else 0)
         span = self._tracer.start_span(
-            facts.plain_text(title),
+            plain_text(title),
             set_span_in_context(outer.span) if outer else self._parent,
             kind,
-            facts.clean(attributes),
+            clean(attributes),
             links,
             began,
         )
         self._open[key] = _Open(span, began, within)
 
     def _take_note(self, event: Event) -> None:
-        """What is no span is an event of one, or nothing."""
+        """Add an event without a span of its own to the span it belongs to, if any."""
         if isinstance(event, StageRetrying):
             self._note(("stage", event.branch, event.name), event)
         elif isinstance(event, _OF_AN_ATTEMPT):
@@ -255,7 +254,7 @@ class RunSpans:
     def _note(self, key: Key, event: Event) -> None:
         found = self._open.get(key) or self._open.get(RUN)
         if found is not None:
-            found.span.add_event(event.type, facts.of_note(event), max(found.began, _nanoseconds(event.time)))
+            found.span.add_event(event.type, of_note(event), max(found.began, _nanoseconds(event.time)))
 
     def _end(
         self, key: Key, seconds: float, attributes: Mapping[str, Any], error: str | None, error_type: str = ""
@@ -265,10 +264,10 @@ class RunSpans:
             return
         self._cut_off(key, seconds, is_kept=True)
         found = self._open.pop(key)
-        found.span.set_attributes(facts.clean(attributes))
+        found.span.set_attributes(clean(attributes))
         if error is not None:
             found.span.set_attribute(names.ERROR_TYPE, error_type or names.OTHER_ERROR)
-            found.span.set_status(StatusCode.ERROR, facts.plain_text(error))
+            found.span.set_status(StatusCode.ERROR, plain_text(error))
         found.span.end(max(found.began, _nanoseconds(seconds)))
 
     def _cut_off(self, key: Key, seconds: float, *, is_kept: bool = False) -> None:
@@ -286,3 +285,162 @@ class RunSpans:
 
 def _nanoseconds(seconds: float) -> int:
     return max(0, int(seconds * 1_000_000_000))
+
+
+# Attributes of spans, as plain types: facts of their events, and content where it is asked for.
+
+MAX_TEXT_CHARS: Final = 1000
+"""Of the text of a status or a note: traces are kept by others, and read in lists."""
+_TALK: Final = (InterviewStarted, InterviewCompleted, InterviewTimeout)
+
+StageReader = Callable[[str, str, str], str | None]
+"""Reads a file of a stage: node id, file name and branch to its text, or None."""
+MAX_CONTENT_CHARS: Final = 20_000
+
+
+def of_run(pipeline: str, run_id: str) -> dict[str, Any]:
+    """Of a run."""
+    return {names.OPERATION: names.INVOKE_WORKFLOW, names.WORKFLOW: pipeline, names.RUN: run_id}
+
+
+def of_stage(event: StageStarted) -> dict[str, Any]:
+    """Of a visit to a node."""
+    return {**_place(event), names.HANDLER: event.handler_type}
+
+
+def of_attempt(event: StageStarted, run_id: str) -> dict[str, Any]:
+    """Of an attempt. That of a model's stage is what the conventions call an agent, under the node's name."""
+    is_agent = event.handler_type == DEFAULT_TYPE
+    return {
+        names.OPERATION: names.INVOKE_AGENT if is_agent else None,
+        names.AGENT: event.name if is_agent else None,
+        **_place(event),
+        names.ATTEMPT: event.attempt,
+        names.FIDELITY: event.fidelity,
+        names.CONVERSATION: names.conversation(run_id, event.thread),
+    }
+
+
+def of_end(event: StageEnd) -> dict[str, Any]:
+    """Of the end of an attempt.
+
+    What it consumed has names of its own: who adds up the calls does not add it a second time. No price is no
+    attribute, and never zero.
+    """
+    found: dict[str, Any] = {names.OUTCOME: event.outcome.status.value}
+    if (usage := event.outcome.usage) is not None:
+        found |= {
+            names.ATTEMPT_INPUT_TOKENS: usage.input_tokens,
+            names.ATTEMPT_OUTPUT_TOKENS: usage.output_tokens,
+            names.ATTEMPT_COST: usage.cost_usd,
+            names.ATTEMPT_UNPRICED: usage.unpriced_calls or None,
+        }
+    return found
+
+
+def of_commit(event: StageEnd) -> dict[str, Any]:
+    """Of the end of a visit."""
+    return {
+        names.OUTCOME: event.outcome.status.value,
+        names.CACHED: event.is_cached or None,
+        names.NEXT_NODE: event.next_node,
+        names.ROUTE: event.route,
+    }
+
+
+def of_model_call(event: ModelCallEnded, run_id: str) -> dict[str, Any]:
+    """Of a model call."""
+    provider, model = names.provider_and_model(event.model)
+    found: dict[str, Any] = {
+        names.OPERATION: names.CHAT,
+        names.PROVIDER: provider,
+        names.REQUEST_MODEL: model,
+        names.RESPONSE_MODEL: event.answered_by,
+        names.CONVERSATION: names.conversation(run_id, event.thread),
+        names.FINISH_REASONS: (event.finish,) if event.finish else (),
+    }
+    if event.usage is not None:
+        found |= {
+            names.INPUT_TOKENS: event.usage.input_tokens,
+            names.OUTPUT_TOKENS: event.usage.output_tokens,
+            names.CACHED_TOKENS: event.usage.cached_tokens or None,
+            names.CALL_COST: event.usage.cost_usd,
+        }
+    return found
+
+
+def of_tool_call(event: ToolCallEnded) -> dict[str, Any]:
+    """Of a tool call."""
+    return {
+        names.OPERATION: names.EXECUTE_TOOL,
+        names.TOOL_NAME: event.tool,
+        names.TOOL_CALL: event.call_id,
+        names.SKIPPED: bool(event.skipped) or None,
+    }
+
+
+def of_note(event: Event) -> dict[str, Any]:
+    """Of something that happened on the way; what people were asked and said is content."""
+    message = "" if isinstance(event, _TALK) else event.description
+    return clean({names.NODE: event.node_id, "attractor.message": plain_text(message)})
+
+
+def clean(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes that say something, without secrets."""
+    return {
+        name: redacted(value) if isinstance(value, str) else value
+        for name, value in attributes.items()
+        if value is not None and value not in ("", ())
+    }
+
+
+def plain_text(text: str) -> str:
+    """A short text without secrets."""
+    return redacted(text)[:MAX_TEXT_CHARS]
+
+
+def _place(event: StageEvent) -> dict[str, Any]:
+    return {names.NODE: event.name, names.VISIT: event.visit, names.BRANCH: event.branch}
+
+
+def content_of_attempt(event: StageEnd, read: StageReader) -> dict[str, Any]:
+    """The messages that an attempt sent and received, from its files; empty when a later attempt has replaced them."""
+    node = event.name, event.branch
+    texts = [_read(read, *node, name) for name in ("prompt.md", "response.md")]
+    if not any(texts) or not _is_of(event, _read(read, *node, "status.json")):
+        return {}
+    sent, got = texts
+    messages: dict[str, dict[str, Any]] = {}
+    if sent:
+        messages[names.INPUT_MESSAGES] = _message("user", sent)
+    if got:  # without a reason it is no message of the conventions
+        reason = "error" if event.outcome.status.is_failure else "stop"
+        messages[names.OUTPUT_MESSAGES] = {**_message("assistant", got), "finish_reason": reason}
+    return {name: json.dumps([message], ensure_ascii=False) for name, message in messages.items()}
+
+
+def content_of_tool_call(event: ToolCallEnded) -> dict[str, Any]:
+    """Return the arguments and the result of a tool call."""
+    arguments = json.dumps(redacted_value(dict(event.arguments)), ensure_ascii=False, default=str)
+    return {names.TOOL_ARGUMENTS: arguments[:MAX_CONTENT_CHARS], names.TOOL_RESULT: event.result}
+
+
+def _read(read: StageReader, node_id: str, branch: str, name: str) -> str:
+    return read(node_id, name, branch) or ""
+
+
+def _is_of(event: StageEnd, status: str) -> bool:
+    """Whether a status.json is that of this attempt: files of earlier ones are moved away before the next."""
+    try:
+        plain: Any = read_bounded_json(status)
+    except ValueError:  # an agent may write anything there
+        return False
+    if not isinstance(plain, dict):
+        return False
+    entries = cast("dict[str, Any]", plain)
+    return (entries.get("visit"), entries.get("attempt")) == (event.visit, event.attempt)
+
+
+def _message(role: str, text: str) -> dict[str, Any]:
+    """A message in the form of OpenTelemetry's GenAI conventions."""
+    return {"role": role, "parts": [{"type": "text", "content": redacted(text)[:MAX_CONTENT_CHARS]}]}

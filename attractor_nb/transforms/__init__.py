@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor_nb.lazy_imports import deferred
-from attractor_nb.transforms.dialects import ForeignSubPipelines
-from attractor_nb.transforms.node_attributes import StylesheetApplication, VariableExpansion
+from attractor_nb.transforms.node_attributes import ForeignSubPipelines, StylesheetApplication, VariableExpansion
 
 if TYPE_CHECKING:
     from attractor_nb.protocols import Transform
-    from attractor_nb.transforms.merge import MergeTransform as MergeTransform
+    from attractor_nb.transforms.splicing import MergeTransform as MergeTransform
 else:
-    __getattr__ = deferred(__name__, {"MergeTransform": "transforms.merge"})
+    __getattr__ = deferred(__name__, {"MergeTransform": "transforms.splicing"})
 
 __all__ = ["ForeignSubPipelines", "MergeTransform", "StylesheetApplication", "VariableExpansion", "built_in_transforms"]
 

@@ -9,22 +9,26 @@ come from the graph alone.
 from __future__ import annotations
 
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from attractor_nb.errors import StylesheetSyntaxError
 from attractor_nb.languages.stylesheet import Stylesheet, parse_stylesheet, resolve_properties
-from attractor_nb.model.calls.model_endpoints import PREFIX as ENDPOINT_PREFIX
 from attractor_nb.model.calls.model_options import PREFIX as OPTION_PREFIX
 from attractor_nb.model.calls.providers import COMPATIBLE, ModelName, address_owner, read_model
-from attractor_nb.model.vocabulary.attribute_kinds import Scope
+from attractor_nb.model.calls.providers import PREFIX as ENDPOINT_PREFIX
+from attractor_nb.model.vocabulary.attribute_table import CHILD_FILE, CHILD_FILES, AttrValue, Scope
 from attractor_nb.model.vocabulary.attributes import attribute, coerce
+from attractor_nb.model.vocabulary.shapes import DEFAULT_TYPE, PIPELINE_TYPE, SHAPE_TO_TYPE
 from attractor_nb.model.vocabulary.variables import GOAL, settled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from attractor_nb.model.graph import Graph, Node
-    from attractor_nb.model.vocabulary.attribute_kinds import AttrValue
+
 
 _ADDRESS: Final = "llm.base_url"
 INHERITED: Final = (
@@ -116,3 +120,35 @@ def _stylesheet(text: str) -> Stylesheet:
         return parse_stylesheet(text)
     except StylesheetSyntaxError:
         return Stylesheet()
+
+
+# The meaning of attributes in files of other runners of these pipelines (ruling 5).
+
+
+class ForeignSubPipelines:
+    """Reads `sub [shape=folder, dot_file="child.dot"]` as the sub-pipeline that it means (spec 9.4).
+
+    As a model stage it would be asked the prompt "sub", and its answer would count as a success of the child. A node
+    that says its type, has a shape with a handler of its own, or a prompt, stays what it is.
+    """
+
+    def apply(self, graph: Graph) -> Graph:
+        """The graph with sub-pipelines in place of such nodes."""
+        changed = [_as_sub_pipeline(node, name) for node in graph.nodes.values() if (name := _child_file(node))]
+        return graph.with_nodes(changed) if changed else graph
+
+
+def _child_file(node: Node) -> str:
+    """The attribute by which a node of another dialect names its child, or empty."""
+    is_task = SHAPE_TO_TYPE.get(node.shape, DEFAULT_TYPE) == DEFAULT_TYPE
+    if not is_task or node.type or node.prompt or node.get(CHILD_FILE, str, "").strip():
+        return ""
+    return next((name for name in CHILD_FILES if str(node.attrs.get(name, "")).strip()), "")
+
+
+def _as_sub_pipeline(node: Node, name: str) -> Node:
+    read = node.with_attrs({"type": PIPELINE_TYPE, CHILD_FILE: str(node.attrs[name])})
+    if name not in node.attr_spans:
+        return read
+    spans = MappingProxyType({**node.attr_spans, CHILD_FILE: node.attr_spans[name]})
+    return msgspec.structs.replace(read, attr_spans=spans)

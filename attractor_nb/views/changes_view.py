@@ -1,16 +1,15 @@
-"""What a run has changed in its worktree: a line for each file, and the diff, for a terminal or a cell."""
+"""Changes of a run in its worktree: a line for each file, and the diff, for a terminal or a cell."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.model.terminal_text import shown
+from attractor_nb.model.texts import shown
 from attractor_nb.views.drawings.theme import root_class
 from attractor_nb.views.markup import element, style_sheet
 from attractor_nb.views.output_styles import inspection_css
-from attractor_nb.views.texts.prose import prose_of
-from attractor_nb.views.texts.prose_html import prose_css, prose_html
+from attractor_nb.views.texts.prose import prose_css, prose_html, prose_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,17 +23,11 @@ CHANGES_NAME: Final = "changes.diff"
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """A file that changed.
+    """A file that changed."""
 
-    Attributes:
-        path: Where it is in the repository.
-        added: Lines that it has more; None for one that is not text.
-        removed: Lines that it had; likewise.
-    """
-
-    path: str
-    added: int | None
-    removed: int | None
+    path: str  #: Where it is in the repository.
+    added: int | None  #: Lines that it has more; None for one that is not text.
+    removed: int | None  #: Lines that it had; likewise.
 
     def __str__(self) -> str:
         if self.added is None:
@@ -44,24 +37,17 @@ class ChangedFile:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What a run has changed.
+    """The changes of a run."""
 
-    Attributes:
-        branch: The run's branch.
-        base: The commit with which it is compared.
-        files: The files, in the order of the diff.
-        diff: The unified diff, cut where it is very long.
-    """
-
-    branch: str
+    branch: str  #: The run's branch.
     repository: str
-    base: str
-    files: tuple[ChangedFile, ...]
-    diff: str
+    base: str  #: The commit with which it is compared.
+    files: tuple[ChangedFile, ...]  #: The files, in the order of the diff.
+    diff: str  #: The unified diff, cut where it is very long.
 
     @property
     def advice(self) -> str:
-        """How a person takes the changes over, or is rid of them: nothing is merged by itself."""
+        """The commands that merge the changes or discard them: nothing is merged by itself."""
         return (
             f"git -C {self.repository} merge {self.branch}  takes them over; "
             f"git -C {self.repository} branch -D {self.branch}  removes them, once the run is deleted"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.model.terminal_text import shown
+from attractor_nb.model.texts import shown
 from attractor_nb.views.markup import clean
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def one_line(text: str) -> str:
 
 
 def cells(text: str) -> int:
-    """How many columns of a terminal a text takes up.
+    """The width of a text in columns of a terminal.
 
     >>> cells("plan"), cells("計画")
     (4, 4)

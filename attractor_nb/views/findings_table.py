@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.views.columns import aligned, one_line
-from attractor_nb.views.drawings.marks import SEVERITY_LETTERS
-from attractor_nb.views.drawings.theme import root_class
+from attractor_nb.views.drawings.drawing import SEVERITY_LETTERS
+from attractor_nb.views.drawings.theme import Theme, root_class
 from attractor_nb.views.markup import element, joined, style_sheet
 from attractor_nb.views.output_styles import findings_css
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from attractor_nb.model.diagnostic import Diagnostic
-    from attractor_nb.views.drawings.theme import Theme
 
 _COLUMNS: Final = ("", "place", "message", "fix")
 

@@ -9,7 +9,7 @@ from attractor_nb.model.states import NodeStatus
 from attractor_nb.views.drawings.drawing import SHAPE_OF_TYPE
 from attractor_nb.views.drawings.theme import LIGHT
 from attractor_nb.views.markup import clean
-from attractor_nb.views.scene import Shape
+from attractor_nb.views.outlines import Shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

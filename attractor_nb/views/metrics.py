@@ -1,4 +1,4 @@
-"""How wide text is, from a table, so that a drawing is the same on every machine.
+"""Text widths from a table, so that a drawing is the same on every machine.
 
 The table holds the advance widths of a Helvetica-like face in thousandths of the font size. Real
 system fonts differ from it by a few percent, which the padding of the boxes absorbs. The module

@@ -5,11 +5,135 @@ Everything is relative to the centre of a box. It knows boxes and numbers, nothi
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import lru_cache
 from typing import Final
 
 from attractor_nb.views.markup import path_data
-from attractor_nb.views.scene import Box, Direction, Shape
+
+# The scene: the elements of a drawing in pixels, without places; between a graph and a layout.
+#
+# A scene is hashable and holds all that a layout depends on, so it is the key of the layout cache. It knows nothing
+# of Graphviz, SVG or its graph.
+
+
+class Direction(StrEnum):
+    """The direction of the flow: top to bottom, left to right, or the other way round."""
+
+    DOWN = "TB"
+    RIGHT = "LR"
+    UP = "BT"
+    LEFT = "RL"
+
+    @property
+    def is_vertical(self) -> bool:
+        """Whether ranks are rows."""
+        return self in {Direction.DOWN, Direction.UP}
+
+
+class Shape(StrEnum):
+    """The outlines of the house style; each stands for a kind of handler."""
+
+    START = "start"
+    EXIT = "exit"
+    BOX = "box"
+    HEXAGON = "hexagon"
+    DIAMOND = "diamond"
+    PARALLELOGRAM = "parallelogram"
+    FAN_OUT = "fan-out"
+    FAN_IN = "fan-in"
+    HOUSE = "house"
+    MISSING = "missing"
+    """An id that edges name and nobody declared."""
+    STACK = "stack"
+    """Branches that are drawn as one box."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A node."""
+
+    node_id: str
+    shape: Shape  #: Its outline.
+    lines: tuple[str, ...]  #: Its label, wrapped.
+    detail: str  #: The small grey line, or empty.
+    width: float  #: Width of the outline.
+    height: float  #: Height of the same.
+    gutter: float = 35.0  #: Room on either side of the label of a round end: a sign stands in one, counts in the other.
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An edge between two boxes, given by their positions in ``Scene.boxes``."""
+
+    index: int  #: Position of the edge in ``Graph.edges``.
+    source: int
+    target: int
+    lines: tuple[str, ...] = ()  #: Wrapped label, or the condition when there is no label; empty for neither.
+    is_mono: bool = False  #: The text is a condition.
+    width: float = 0.0  #: Width of the label with its background; 0 without label.
+    height: float = 0.0  #: Height of the same.
+    others: tuple[int, ...] = ()  #: Positions of further edges that it stands for: those of branches drawn as one box.
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A subgraph, or the lane of a branch."""
+
+    label: str  #: Its title; a lane's has none, the label is told by its tooltip.
+    members: tuple[int, ...]  #: Member boxes, nested ones included.
+    parent: int | None = None  #: Position of the enclosing panel.
+    is_lane: bool = False  #: It is the lane of a branch.
+    is_stack: bool = False  #: It is the lane of all branches that a picture draws as one box.
+
+    @property
+    def title(self) -> str:
+        """The text of its title."""
+        return "" if self.is_lane else self.label
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Everything that a layout needs."""
+
+    boxes: tuple[Box, ...]  #: The nodes.
+    links: tuple[Link, ...]  #: The edges.
+    panels: tuple[Panel, ...] = ()  #: Subgraphs and lanes, outer ones before inner ones.
+    direction: Direction = Direction.DOWN  #: Where the flow goes.
+    unframed: int = 0  #: How many subgraphs have no panel, because the drawing is too large for theirs.
+    #: How long a flow to the side may be, in pixels, before it goes on in the next row; 0 for any.
+    longest: float = 0.0
+
+    def without_texts(self) -> Scene:
+        """The same for who asks for sizes and not for what is written; most letters change none."""
+        return replace(
+            self,
+            boxes=tuple(Box("", box.shape, (), "", box.width, box.height, box.gutter) for box in self.boxes),
+            links=tuple(replace(link, lines=("",)) if link.lines else link for link in self.links),
+        )
+
+    def panel_paths(self) -> list[tuple[int, ...]]:
+        """The panels around each box, outermost first.
+
+        A box that two unrelated panels claim belongs to the first.
+        """
+        paths: list[tuple[int, ...]] = [()] * len(self.boxes)
+        for position, panel in enumerate(self.panels):
+            for member in panel.members:
+                innermost = paths[member][-1] if paths[member] else None
+                if innermost == panel.parent:
+                    paths[member] = (*paths[member], position)
+        return paths
+
+
+def shared_path(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+    """The panels that two paths begin with: where an edge between their boxes belongs."""
+    count = 0
+    while count < min(len(first), len(second)) and first[count] == second[count]:
+        count += 1
+    return first[:count]
+
 
 Point = tuple[float, float]
 
@@ -49,7 +173,7 @@ def outline(box: Box) -> list[Point]:
 
 
 def sign_places(box: Box) -> tuple[float, float, float]:
-    """Where signs stand inside an outline: x of the left ones, x of the right ones, y of both.
+    """The places of signs inside an outline: x of the left ones, x of the right ones, y of both.
 
     Inside, because edges may end anywhere on an outline.
     """
@@ -76,7 +200,7 @@ def sign_places(box: Box) -> tuple[float, float, float]:
 
 
 def small_line_place(box: Box) -> tuple[float, float, float]:
-    """Where counts stand inside an outline that has no line of small text: middle, baseline and room.
+    """The place of counts inside an outline without a line of small text: middle, baseline and room.
 
     Under the label; at the round ends, which are low, beside it.
     """
@@ -102,7 +226,7 @@ def text_room(box: Box) -> float:
 
 
 def text_shift(box: Box, direction: Direction) -> float:
-    """How far the text's middle lies below the box's centre."""
+    """The distance of the text's middle below the box's centre."""
     if box.shape is Shape.HOUSE:
         return ROOF / 2
     if box.shape in {Shape.FAN_IN, Shape.FAN_OUT} and direction.is_vertical:

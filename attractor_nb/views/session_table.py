@@ -44,7 +44,7 @@ SESSION_MARKS: Final[dict[SessionStatus, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class AgentRow:
-    """What is shown of one agent."""
+    """The row of one agent."""
 
     status: AgentStatus
     id: str
@@ -114,7 +114,7 @@ def agents_by_wave(session: Session) -> Iterator[tuple[Wave | None, list[Agent]]
 
 
 def agent_row(agent: Agent, *, now: float, gone: Collection[str] = ()) -> AgentRow:
-    """What is shown of an agent: its time so far or altogether, and why it failed or what it runs on."""
+    """The row of an agent: its time so far or in all, and its error, or its model."""
     if agent.duration_seconds is not None:
         time = duration_text(agent.duration_seconds)
     elif agent.status == "running":

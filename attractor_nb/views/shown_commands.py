@@ -70,13 +70,13 @@ def listed_commands(commands: Sequence[Command]) -> list[str]:
 
 
 def command_diff(before: Sequence[Command], after: Sequence[Command]) -> list[str]:
-    """What changed between two lists of commands, as a unified diff."""
+    """The change between two lists of commands, as a unified diff."""
     old, new = command_lines(before), command_lines(after)
     return list(difflib.unified_diff(old, new, "trusted before", "now", n=2, lineterm=""))
 
 
 def command_count(commands: Sequence[Command]) -> str:
-    """How many there are of each kind, commands first: ``1 command``, ``3 commands and 1 server setting``."""
+    """The number of entries of each kind, commands first: ``1 command``, ``3 commands and 1 server setting``."""
     counts = Counter(entry.kind for entry in sorted(commands, key=lambda entry: entry.kind != COMMAND))
     *most, last = [f"{count} {_plural(kind) if count != 1 else kind}" for kind, count in counts.items()]
     return f"{', '.join(most)} and {last}" if most else last
@@ -97,7 +97,7 @@ def _owner(entry: Command) -> str:
 
 
 def _whole(entry: Command) -> str:
-    """What an entry belongs to that is no node's."""
+    """The owner of an entry that belongs to no node."""
     return "run directory" if entry.attribute.startswith(OF_A_DIRECTORY) else "graph"
 
 

@@ -1,19 +1,17 @@
-"""What a card shows of a question, as plain values; and the line that remains of it. Knows no widget."""
+"""The content of a question's card, as plain values; and the line that remains of it. Knows no widget."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from attractor_nb.decisions.answers.form_answers import form_words
-from attractor_nb.model.events import InterviewTimeout
+from attractor_nb.decisions.gate_choices import form_words
+from attractor_nb.model.events import InterviewCompleted, InterviewStarted, InterviewTimeout
 from attractor_nb.model.question import QuestionType, who_answered
-from attractor_nb.model.vocabulary.labels import label_text
+from attractor_nb.model.vocabulary.value_forms import label_text
 from attractor_nb.views.texts.prose import prose_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from attractor_nb.model.events import InterviewCompleted, InterviewStarted
 
 
 def plain_question(event: InterviewStarted, *, key: str = "", about: str = "", resume: str = "") -> dict[str, Any]:
@@ -51,7 +49,7 @@ def _materials(given: Any) -> list[dict[str, Any]]:
 
 
 def settled_words(event: InterviewCompleted | InterviewTimeout) -> str:
-    """What remains of a question: ``Approve, by ada, after 41 s``.
+    """The line that remains of a question: ``Approve, by ada, after 41 s``.
 
     >>> settled_words(InterviewTimeout(question="Ship it?", stage="review", duration=60))
     'no answer at review after 1 min 0 s'

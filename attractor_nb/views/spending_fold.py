@@ -1,4 +1,4 @@
-"""What a run has consumed, as its views count it: by attempt, by call, and what is still under way.
+"""The usage of a run for its views: by attempt, by call, and by stages still running.
 
 The end of an attempt says what it consumed in all. Until then its calls do: so a live view sees the price
 grow while a stage goes on, and nothing is counted twice.
@@ -23,33 +23,20 @@ _NOTHING: Final = Usage()
 
 
 class AttemptSpending(NamedTuple):
-    """What one attempt consumed.
+    """The usage of one attempt."""
 
-    Attributes:
-        visit: Number of the visit to its node.
-        attempt: Number of the try within the visit.
-        status: How it ended.
-        usage: What it consumed.
-        branch: Path of the branch that it was in, or empty.
-    """
-
-    visit: int
-    attempt: int
-    status: str
-    usage: Usage
-    branch: str = ""
+    visit: int  #: Number of the visit to its node.
+    attempt: int  #: Number of the try within the visit.
+    status: str  #: How it ended.
+    usage: Usage  #: What it consumed.
+    branch: str = ""  #: Path of the branch that it was in, or empty.
 
 
 class CallCount(NamedTuple):
-    """Calls that a stage has made.
+    """Calls that a stage has made."""
 
-    Attributes:
-        model: Requests to models, those that failed too.
-        tools: Calls of tools, those that a hook skipped too.
-    """
-
-    model: int = 0
-    tools: int = 0
+    model: int = 0  #: Requests to models, those that failed too.
+    tools: int = 0  #: Calls of tools, those that a hook skipped too.
 
     def plus(self, event: StageEvent) -> CallCount:
         """With one call more."""
@@ -71,20 +58,15 @@ _NO_CALL: Final = CallCount()
 
 
 class OpenSpending(Struct):
-    """What an attempt that goes on has done so far.
-
-    Attributes:
-        usage: What they consumed.
-        child: What its child run has consumed so far.
-    """
+    """The usage of an attempt that is still running."""
 
     calls: CallCount = _NO_CALL
-    usage: Usage = _NOTHING
-    child: Usage = _NOTHING
+    usage: Usage = _NOTHING  #: What they consumed.
+    child: Usage = _NOTHING  #: What its child run has consumed so far.
 
 
 def so_far(view: RunView) -> Usage:
-    """What is known to be consumed by now, by attempts and child runs that still go on too."""
+    """The known usage up to now, including attempts and child runs that are still running."""
     usage = view.usage
     for part in tuple(view.under_way.values()):  # the engine's thread may be at it
         usage = usage + part.usage + part.child

@@ -1,4 +1,4 @@
-"""What a drawing shows of a run: the state of each node and edge, of its fan-outs and of its child runs.
+"""The state of a run for drawings: of each node and edge, of its fan-outs and of its child runs.
 
 Values only; ``views/folding.py`` says what each event makes of them. The module knows nothing of drawing.
 """
@@ -23,27 +23,17 @@ REASON_CHARS: Final = 60
 
 
 class NodeState(NamedTuple):
-    """The state of one node; two are made for each step, and a frozen dataclass takes five times as long.
+    """The state of one node; two are made for each step, and a frozen dataclass takes five times as long."""
 
-    Attributes:
-        status: How it looks.
-        attempt: Try within the latest visit, from 1.
-        visits: How often it was entered.
-        reason: First words of why it failed, or empty.
-        since: When the status began, in seconds since 1970; 0 when unknown.
-        until: When a wait ends by itself, in seconds since 1970, or None.
-        progress: Of a fan-out how many branches have ended: ``2/4``; else empty.
-        note: How its branches, or its child run, stand, or how often a stage under way has called models and
-            tools, in a few words; else empty.
-    """
-
-    status: NodeStatus = NodeStatus.PENDING
-    attempt: int = 1
-    visits: int = 0
-    reason: str = ""
-    since: float = 0.0
-    until: float | None = None
-    progress: str = ""
+    status: NodeStatus = NodeStatus.PENDING  #: How it looks.
+    attempt: int = 1  #: Try within the latest visit, from 1.
+    visits: int = 0  #: How often it was entered.
+    reason: str = ""  #: First words of why it failed, or empty.
+    since: float = 0.0  #: When the status began, in seconds since 1970; 0 when unknown.
+    until: float | None = None  #: When a wait ends by itself, in seconds since 1970, or None.
+    progress: str = ""  #: Of a fan-out how many branches have ended: ``2/4``; else empty.
+    #: How its branches, or its child run, stand, or how often a stage under way has called models and tools, in a few
+    #: words; else empty.
     note: str = ""
 
     def to_plain(self) -> dict[str, Any]:
@@ -67,62 +57,43 @@ class NodeState(NamedTuple):
 
 
 class EdgeState(Struct, frozen=True):
-    """How often an edge was taken."""
+    """The number of passes of an edge."""
 
     passes: int = 0
 
 
 class BranchView(Struct):
-    """A branch of a fan-out.
+    """A branch of a fan-out."""
 
-    Attributes:
-        id: Its id among the branches of its fan-out.
-        path: Its path in the run.
-        start_node: Where it begins.
-        edge: Position of the edge that leads there in ``Graph.edges``, or None.
-        since: When it began, in seconds since 1970.
-        status: ``running``, or how it ended: ``success``, ``partial_success``, ``fail``, or ``skipped``,
-            when it was cancelled.
-        duration: Seconds, once it has ended.
-        reason: Why it failed or was cancelled, or empty.
-        nodes: What it visited, in order of first visit, with the number of the latest visit.
-    """
-
-    id: str
-    path: str
-    start_node: str = ""
-    edge: int | None = None
-    since: float = 0.0
+    id: str  #: Its id among the branches of its fan-out.
+    path: str  #: Its path in the run.
+    start_node: str = ""  #: Where it begins.
+    edge: int | None = None  #: Position of the edge that leads there in ``Graph.edges``, or None.
+    since: float = 0.0  #: When it began, in seconds since 1970.
+    #: ``running``, or how it ended: ``success``, ``partial_success``, ``fail``, or ``skipped``, when it was cancelled.
     status: str = "running"
-    duration: float = 0.0
-    reason: str = ""
+    duration: float = 0.0  #: Seconds, once it has ended.
+    reason: str = ""  #: Why it failed or was cancelled, or empty.
+    #: What it visited, in order of first visit, with the number of the latest visit.
     nodes: dict[str, int] = field(default_factory=dict[str, int])
 
 
 class FanOutView(Struct):
-    """A fan-out on its latest pass.
-
-    Attributes:
-        within: Path of the branch that it is in, or empty.
-        policy: Its join policy.
-        total: How many branches it has.
-        branches: Those that have begun, by id.
-        is_over: Its stage has ended, so the next pass begins with nothing.
-    """
+    """A fan-out on its latest pass."""
 
     node: str
-    within: str
-    policy: str
-    total: int
-    branches: dict[str, BranchView] = field(default_factory=dict[str, BranchView])
+    within: str  #: Path of the branch that it is in, or empty.
+    policy: str  #: Its join policy.
+    total: int  #: How many branches it has.
+    branches: dict[str, BranchView] = field(default_factory=dict[str, BranchView])  #: Those that have begun, by id.
     ended: dict[str, int] = field(default_factory=dict[str, int])
     """How many branches have ended in each way."""
     winner: str = ""
-    is_over: bool = False
+    is_over: bool = False  #: Its stage has ended, so the next pass begins with nothing.
 
     @property
     def progress(self) -> str:
-        """How many of its branches have ended."""
+        """The number of its branches that have ended."""
         return f"{sum(self.ended.values())}/{self.total}"
 
     @property
@@ -143,21 +114,15 @@ class FanOutView(Struct):
 
 
 class ChildView(Struct):
-    """The child run of a node: its latest.
+    """The child run of a node: its latest."""
 
-    Attributes:
-        id: Run id.
-        pipeline: Name of its pipeline, or empty.
-        view: What is known of it; nothing but its end where its events were not heard.
-    """
-
-    id: str
-    pipeline: str
-    view: RunView
+    id: str  #: Run id.
+    pipeline: str  #: Name of its pipeline, or empty.
+    view: RunView  #: What is known of it; nothing but its end where its events were not heard.
 
     @property
     def note(self) -> str:
-        """How it stands, in a few words."""
+        """The state of the child run, in a few words."""
         view = self.view
         count = f"{view.stages} stage{'s' * (view.stages != 1)}"
         if view.status.is_ended:
@@ -167,21 +132,16 @@ class ChildView(Struct):
 
 
 class ItemsView(Struct):
-    """The items of a stage with `for_each`, on its latest visit.
+    """The items of a stage with `for_each`, on its latest visit."""
 
-    Attributes:
-        visit: The visit.
-        total: How many there are.
-        ended: How the runs of those stand that have ended, by index.
-    """
-
-    visit: int
-    total: int
+    visit: int  #: The visit.
+    total: int  #: How many there are.
+    #: How the runs of those stand that have ended, by index.
     ended: dict[int, RunStatus] = field(default_factory=dict[int, RunStatus])
 
     @property
     def note(self) -> str:
-        """How many have ended, and how many of them badly.
+        """The number of ended items, and the numbers of those that failed or stopped.
 
         >>> ItemsView(1, 40, {0: RunStatus.SUCCESS, 1: RunStatus.FAIL, 2: RunStatus.INTERRUPTED}).note
         '3 of 40, 1 failed, 1 stopped'
@@ -198,54 +158,41 @@ class RunView(Struct):
 
     Of a log it is folded from the events that count (``decisions.log_history.counted_events``). The view of a live run
     grows in the engine's thread while others look: who iterates over one of its mappings takes a copy.
-
-    Attributes:
-        nodes: States of the nodes that something happened to.
-        edges: States of the edges that were taken, by position in ``Graph.edges``.
-        status: How the run stands.
-        reason: Why it failed or stopped, or empty.
-        is_unmeasured: It is interrupted because a stage could not be executed for a reason outside the pipeline.
-        next_node: Where a resume goes on, or empty.
-        stages: Stages committed so far.
-        duration: Seconds of running time, known when it has ended.
-        usage: What model calls consumed so far, those of failed attempts too.
-        usage_by_node: The same by node, for those that said.
-        attempts: The same by node and attempt, in the order of their ends. What lies before a restart is in
-            the sums only.
-        calls_by_node: Calls of models and tools by node, those of attempts under way too.
-        under_way: What attempts that go on have done so far, by the path of their branch and their node.
-        cached: Nodes whose results came from the cache, in order; one visited twice may be in it twice.
-        saved: What those had consumed when they were executed.
-        bound: Name of the bound that ended the run, or empty.
-        fan_outs: Each fan-out on its latest pass, by the path of the branch that it is in and its node.
-        branches: Their branches, by path.
-        active_by_branch: What is under way in each branch: node and state, by path.
-        children: The latest child run of each node that had one; of one with `for_each` that of the item begun last.
-        items: The items of each node with `for_each`, on its latest visit.
-        marks: What must be said of the result: simulated, pinned (ruling 48).
     """
 
+    #: States of the nodes that something happened to.
     nodes: dict[str, NodeState] = field(default_factory=dict[str, NodeState])
+    #: States of the edges that were taken, by position in ``Graph.edges``.
     edges: dict[int, EdgeState] = field(default_factory=dict[int, EdgeState])
-    status: RunStatus = RunStatus.READY
-    reason: str = ""
+    status: RunStatus = RunStatus.READY  #: How the run stands.
+    reason: str = ""  #: Why it failed or stopped, or empty.
+    #: It is interrupted because a stage could not be executed for a reason outside the pipeline.
     is_unmeasured: bool = False
-    next_node: str = ""
-    stages: int = 0
-    duration: float = 0.0
-    usage: Usage = field(default_factory=Usage)
-    usage_by_node: dict[str, Usage] = field(default_factory=dict[str, Usage])
+    next_node: str = ""  #: Where a resume goes on, or empty.
+    stages: int = 0  #: Stages committed so far.
+    duration: float = 0.0  #: Seconds of running time, known when it has ended.
+    usage: Usage = field(default_factory=Usage)  #: What model calls consumed so far, those of failed attempts too.
+    usage_by_node: dict[str, Usage] = field(default_factory=dict[str, Usage])  #: The same by node, for those that said.
+    #: The same by node and attempt, in the order of their ends. What lies before a restart is in the sums only.
     attempts: dict[str, list[AttemptSpending]] = field(default_factory=dict[str, list[AttemptSpending]])
+    #: Calls of models and tools by node, those of attempts under way too.
     calls_by_node: dict[str, CallCount] = field(default_factory=dict[str, CallCount])
+    #: What attempts that go on have done so far, by the path of their branch and their node.
     under_way: dict[tuple[str, str], OpenSpending] = field(default_factory=dict[tuple[str, str], OpenSpending])
+    #: Nodes whose results came from the cache, in order; one visited twice may be in it twice.
     cached: list[str] = field(default_factory=list[str])
-    saved: Usage = field(default_factory=Usage)
-    bound: str = ""
+    saved: Usage = field(default_factory=Usage)  #: What those had consumed when they were executed.
+    bound: str = ""  #: Name of the bound that ended the run, or empty.
+    #: Each fan-out on its latest pass, by the path of the branch that it is in and its node.
     fan_outs: dict[tuple[str, str], FanOutView] = field(default_factory=dict[tuple[str, str], FanOutView])
-    branches: dict[str, BranchView] = field(default_factory=dict[str, BranchView])
+    branches: dict[str, BranchView] = field(default_factory=dict[str, BranchView])  #: Their branches, by path.
+    #: What is under way in each branch: node and state, by path.
     active_by_branch: dict[str, tuple[str, NodeState]] = field(default_factory=dict[str, tuple[str, NodeState]])
+    #: The latest child run of each node that had one; of one with `for_each` that of the item begun last.
     children: dict[str, ChildView] = field(default_factory=dict[str, ChildView])
+    #: The items of each node with `for_each`, on its latest visit.
     items: dict[str, ItemsView] = field(default_factory=dict[str, ItemsView])
+    #: What must be said of the result: simulated, pinned (ruling 48).
     marks: MarkFold = field(default_factory=MarkFold)
 
     @property

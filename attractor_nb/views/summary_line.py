@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.limits.map_bounds import MAP_BOUNDS
+from attractor_nb.decisions.bounds import MAP_BOUNDS
 from attractor_nb.model.states import PAUSED, NodeStatus, RunStatus
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.spending_fold import so_far
@@ -100,7 +100,7 @@ def usage_words(usage: Usage) -> list[str]:
 
 
 def cached_words(view: RunView) -> str:
-    """How many stages came from the cache, and what that saved as far as it is known."""
+    """The number of stages from the cache, and its known savings."""
     words = usage_words(view.saved)
     return f"{len(view.cached)} cached" + (f" (saved {', '.join(words)})" if words else "")
 
@@ -170,6 +170,6 @@ def status_line(view: RunView, graph: Graph, *, started: float, now: float) -> d
 
 
 def attempts_allowed(graph: Graph, node_id: str) -> int:
-    """How many tries a node has: its ``max_retries``, else the graph's, plus one (ruling 13)."""
+    """The maximum attempts of a node: its ``max_retries``, else the graph's, plus one (ruling 13)."""
     default = graph.get("default_max_retries", int, graph.get("default_max_retry", int, 0))
     return graph.nodes[node_id].get("max_retries", int, default) + 1

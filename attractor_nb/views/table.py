@@ -20,37 +20,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column.
+    """A column."""
 
-    Attributes:
-        title: Its heading.
-        kind: ``text``, ``number`` (aligned right), ``place`` (an id) or ``state`` (coloured by its row).
-    """
-
-    title: str
-    kind: str = "text"
+    title: str  #: Its heading.
+    kind: str = "text"  #: ``text``, ``number`` (aligned right), ``place`` (an id) or ``state`` (coloured by its row).
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table.
+    """A table."""
 
-    Attributes:
-        label: What it is, for readers who do not see it.
-        rows: The cells of each row.
-        states: For each row ``ok``, ``warn``, ``error`` or nothing; empty when no row has any.
-        total: The last row, set apart; empty for none.
-        headline: A line above.
-        notes: Lines below.
-    """
-
-    label: str
+    label: str  #: What it is, for readers who do not see it.
     columns: tuple[Column, ...]
-    rows: Sequence[Sequence[str]]
-    states: Sequence[str] = ()
-    total: Sequence[str] = ()
-    headline: str = ""
-    notes: Sequence[str] = ()
+    rows: Sequence[Sequence[str]]  #: The cells of each row.
+    states: Sequence[str] = ()  #: For each row ``ok``, ``warn``, ``error`` or nothing; empty when no row has any.
+    total: Sequence[str] = ()  #: The last row, set apart; empty for none.
+    headline: str = ""  #: A line above.
+    notes: Sequence[str] = ()  #: Lines below.
 
 
 def table_text(table: Table) -> str:

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.views.columns import aligned, one_line
-from attractor_nb.views.drawings.drawing import detail_of
-from attractor_nb.views.drawings.marks import AGAIN, TIMES
-from attractor_nb.views.state import EdgeState, NodeState
+from attractor_nb.views.drawings.drawing import AGAIN, TIMES, detail_of
+from attractor_nb.views.state import EdgeState, NodeState, RunView
 from attractor_nb.views.summary_line import usage_words
 from attractor_nb.views.table import Column, Table, table_html
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from attractor_nb.model.graph import Edge, Graph, Node
     from attractor_nb.model.outcome import Usage
     from attractor_nb.views.spending_fold import AttemptSpending
-    from attractor_nb.views.state import RunView
 
 SHOWN_NODES: Final = 500
 """A cell keeps what it shows, and nobody reads more."""
@@ -189,7 +187,7 @@ def _state_text(state: NodeState) -> str:
 
 
 def _caption(edge: Edge) -> str:
-    """What stands before a target in the tree."""
+    """The text before a target in the tree."""
     text = one_line(edge.label) or one_line(edge.condition)
     return f"{text} → " if text else ""
 

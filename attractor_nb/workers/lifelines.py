@@ -22,10 +22,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
+from attractor_nb.model.events import RunWarning, event_from_plain
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from attractor_nb.workers.task import StageTask
+    from attractor_nb.stage import StageScope
+    from attractor_nb.workers.task import StageReport, StageTask
+
 
 POLL_SECONDS: Final = 0.1
 """How often a Dask worker looks whether its task was cancelled: nothing wakes a thread of its."""
@@ -51,7 +55,7 @@ class Lifeline(Protocol):
         ...
 
     async def hold(self, cut: Callable[[], object]) -> None:
-        """Call ``cut`` once when the work is to end; goes on until it is cancelled."""
+        """Call ``cut`` once when the work is to end; continues until it is cancelled."""
         ...
 
     def say(self, channel: str, text: str) -> None:
@@ -134,11 +138,7 @@ class DaskLifeline:
     """The scheduler's own ways: cancelled keys, events under a topic, and a queue for the claim."""
 
     def __init__(self, task: StageTask) -> None:
-        """Find the worker.
-
-        Raises:
-            ValueError: This is no thread of a Dask worker.
-        """
+        """Find the worker."""
         from distributed import get_worker  # noqa: PLC0415 - only where Dask runs us
 
         self._worker: Any = get_worker()
@@ -194,21 +194,15 @@ class DaskLifeline:
 
 @dataclass(slots=True)
 class TaskListener:
-    """Hears one task.
+    """Hears one task."""
 
-    Attributes:
-        on_output: Given ``(channel, text)`` as output arrives.
-        on_worker: Given the name of a worker that begins it, each time one does.
-        received: How many characters of each channel arrived while it was at work.
-        ended: Set when the worker said that the work has ended after it was cut.
-        is_cut: It was cut off.
-    """
-
-    on_output: Callable[[str, str], None]
-    on_worker: Callable[[str], None]
+    on_output: Callable[[str, str], None]  #: Given ``(channel, text)`` as output arrives.
+    on_worker: Callable[[str], None]  #: Given the name of a worker that begins it, each time one does.
+    #: How many characters of each channel arrived while it was at work.
     received: dict[str, int] = field(default_factory=dict[str, int])
+    #: Set when the worker said that the work has ended after it was cut.
     ended: asyncio.Event = field(default_factory=asyncio.Event)
-    is_cut: bool = False
+    is_cut: bool = False  #: It was cut off.
     _writer: asyncio.StreamWriter | None = None
 
     def take(self, message: Any) -> None:
@@ -238,7 +232,7 @@ class TaskListener:
 
 
 def _entries(message: Any) -> dict[str, Any]:
-    """What a message says; nothing, when it is no message of ours."""
+    """The entries of a message; empty for a foreign message."""
     return cast("dict[str, Any]", message) if isinstance(message, dict) else {}
 
 
@@ -252,7 +246,7 @@ class Listening:
 
     @property
     def path(self) -> str:
-        """Where workers of this machine connect; empty where there are no such sockets."""
+        """The socket path for workers of this machine; empty without Unix sockets."""
         return str(self._folder / SOCKET_NAME) if self._folder and self._server else ""
 
     async def open(self) -> None:
@@ -307,3 +301,40 @@ class Listening:
             if listener is not None:
                 listener.ended.set()
             writer.close()
+
+
+# In the coordinator: the output and results that a stage receives from its worker, meanwhile and at the end.
+
+
+class TaskClaims:
+    """Hears which workers have a task: from the second on, the one before was lost."""
+
+    def __init__(self, scope: StageScope) -> None:
+        self._scope = scope
+        self._workers: list[str] = []
+
+    def __call__(self, worker: str) -> None:
+        """Hear that a worker has it; warn when another one had it before."""
+        if worker in self._workers:
+            return
+        if self._workers:
+            node_id, lost = self._scope.node_id, self._workers[-1]
+            message = f"{node_id}: worker {lost} was lost, and {worker} began it anew (on_interrupted=rerun)"
+            self._scope.announce(RunWarning(message=message, node=node_id))
+        self._workers.append(worker)
+
+
+def take_in(report: StageReport, scope: StageScope, listener: TaskListener) -> None:
+    """Give out what was not heard yet, calls of models among it, and write the files."""
+    listener.on_worker(report.worker)
+    for channel, text in report.output.items():
+        scope.stream(text[listener.received.get(channel, 0) :], channel)
+    for call_ended in report.calls:
+        scope.announce(event_from_plain(call_ended))
+    for path, data in report.files.items():
+        scope.files.write_bytes(path, data)
+    if report.conversation is not None and scope.conversation is not None:
+        scope.conversation.save(report.conversation)
+    if report.left_out:
+        message = f"{scope.node_id}: files that stayed on worker {report.worker}: {'; '.join(report.left_out)}"
+        scope.announce(RunWarning(message=message, node=scope.node_id))

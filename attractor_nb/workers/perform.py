@@ -1,4 +1,4 @@
-"""What a worker does with a task: the one function that is shipped.
+"""Execution of a task on a worker: the one function that is shipped.
 
 It keeps nothing between tasks but named backends that were started, and leaves nothing behind: the
 stage's files are in a temporary directory until they travel with the report. Whatever happens inside is
@@ -12,38 +12,53 @@ import contextlib
 import os
 import pickle
 import platform
-from dataclasses import replace
+import stat
+import threading
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from msgspec import structs
 
-from attractor_nb.calling import call
+from attractor_nb.backends import resolve_backend
 from attractor_nb.context import Context
-from attractor_nb.decisions.outcome_checks import checked_outcome
+from attractor_nb.decisions.commits import checked_outcome
 from attractor_nb.decisions.retries import outcome_of_exception
-from attractor_nb.engine.system_clock import SystemClock
-from attractor_nb.engine.tracebacks import keep_traceback
-from attractor_nb.errors import ContextValueError
-from attractor_nb.model.calls.attachment import Attachment
-from attractor_nb.model.calls.response import Response
+from attractor_nb.engine.handler_calls import keep_traceback
+from attractor_nb.engine.time_limits import SystemClock
+from attractor_nb.errors import ContextValueError, StorageError
+from attractor_nb.maybe_async import call
+from attractor_nb.model.calls.call_content import Response
+from attractor_nb.model.calls.messages import Attachment
+from attractor_nb.model.events import Event, ModelCallEnded, StageOutput
 from attractor_nb.model.outcome import Outcome
 from attractor_nb.processes import LocalProcesses
-from attractor_nb.protocols import BackendLifetime
-from attractor_nb.redaction import learn, secrets_among
+from attractor_nb.protocols import BackendLifetime, CodergenBackend
+from attractor_nb.redaction import learn, redacted, secrets_among
 from attractor_nb.stage import StageScope, enter_stage
-from attractor_nb.storage.memory_store import MemoryRunStore
-from attractor_nb.workers.lifelines import lifeline_of, worker_name
-from attractor_nb.workers.stage_output import OutputForwarder, files_to_return
-from attractor_nb.workers.task import COMMAND, FORM, PROMPT, StageReport, StageTask, graph_of, node_of
-from attractor_nb.workers.worker_loop import named_backend, run_in_loop
+from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file
+from attractor_nb.storage.memory_store import MemoryRunStore, MemoryStageFiles
+from attractor_nb.storage.run_directory import VISITS_NAME
+from attractor_nb.workers.lifelines import Lifeline, lifeline_of, worker_name
+from attractor_nb.workers.task import (
+    COMMAND,
+    FORM,
+    MAX_OUTPUT_CHARACTERS,
+    MAX_RETURNED_BYTES,
+    MAX_RETURNED_FILES,
+    PROMPT,
+    StageReport,
+    StageTask,
+    graph_of,
+    node_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
-
-    from attractor_nb.workers.lifelines import Lifeline
+    from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping
 
     Doing = Callable[[StageTask, bytes, Lifeline], Coroutine[Any, Any, StageReport]]
+
 
 CONTEXT_FILE = "context.json"
 HOLD_AFTER_SECONDS = 0.1
@@ -90,7 +105,7 @@ _LOOKED_AT: dict[str, str] = {}
 
 
 def probe() -> dict[str, Any]:
-    """What a coordinator asks before it ships anything: who answers, and in which form."""
+    """The reply to a coordinator's probe before it ships anything: the worker and its task form."""
     return {"worker": worker_name(), "form": FORM, "python": platform.python_version()}
 
 
@@ -176,7 +191,7 @@ class _Thread:
         return self._thread
 
     def read(self) -> str:
-        """What the thread has said, or what was saved here since."""
+        """The text of the thread, or the text saved here since."""
         return self._text if self.saved is None else self.saved
 
     def save(self, text: str) -> None:
@@ -303,3 +318,225 @@ def _report(**facts: Any) -> StageReport:
 
 def _other_form(plain: Mapping[str, Any]) -> str:
     return f"worker {worker_name()} reads tasks of form {FORM}, not {plain.get('form')!r}"
+
+
+# On a worker: the event loop that tasks run in, and the named backends that stay started in it.
+#
+# One loop in a daemon thread per process, so that a model server of a backend outlives the task that
+# started it and is not left in a stopped loop. A backend that was idle for a while is closed again.
+
+T = TypeVar("T")
+IDLE_SECONDS: Final = 60.0
+"""After that long without a task a named backend is closed."""
+
+
+def run_in_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in this process's loop and wait for it; whoever interrupts the wait ends it."""
+    future = asyncio.run_coroutine_threadsafe(work, _loop())
+    try:
+        return future.result()
+    except BaseException:  # an interrupt, too: the work ends with who waits for it
+        future.cancel()
+        raise
+
+
+@contextlib.asynccontextmanager
+async def named_backend(name: str) -> AsyncGenerator[CodergenBackend]:
+    """The backend of a name, started; the same one for all tasks of this process."""
+    kept = _KEPT.get(name)
+    if kept is None:
+        kept = _KEPT[name] = _Kept(name, resolve_backend(name), asyncio.get_running_loop())
+    kept.begin()
+    try:
+        yield await kept.opened()
+    finally:
+        kept.end()
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A backend that is started, and how many tasks use it."""
+
+    name: str
+    backend: CodergenBackend
+    loop: asyncio.AbstractEventLoop
+    opening: asyncio.Future[None] | None = None
+    users: int = 0
+    timer: asyncio.TimerHandle | None = None
+
+    def begin(self) -> None:
+        self.users += 1
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+
+    async def opened(self) -> CodergenBackend:
+        if isinstance(self.backend, BackendLifetime):
+            if self.opening is None:
+                self.opening = asyncio.ensure_future(self.backend.open())
+            try:
+                await asyncio.shield(self.opening)
+            except Exception:
+                self._close()  # the next task tries anew
+                raise
+        return self.backend
+
+    def end(self) -> None:
+        self.users -= 1
+        if not self.users and _KEPT.get(self.name) is self:
+            self.timer = self.loop.call_later(IDLE_SECONDS, self._close)
+
+    def _close(self) -> None:
+        if _KEPT.get(self.name) is not self:
+            return
+        del _KEPT[self.name]
+        if isinstance(self.backend, BackendLifetime):
+            _CLOSING.add(task := self.loop.create_task(self.backend.close()))
+            task.add_done_callback(_CLOSING.discard)
+
+
+_KEPT: dict[str, _Kept] = {}
+_CLOSING: set[asyncio.Task[None]] = set()
+_LOCKS = [threading.Lock()]
+_LOOPS: dict[int, asyncio.AbstractEventLoop] = {}
+"""By process: a fork takes no thread along, so it makes a loop of its own."""
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    with _LOCKS[0]:
+        loop = _LOOPS.get(os.getpid())
+        if loop is None:
+            loop = _LOOPS[os.getpid()] = asyncio.new_event_loop()
+            threading.Thread(target=loop.run_forever, name="attractor-worker", daemon=True).start()
+        return loop
+
+
+if hasattr(os, "register_at_fork"):
+
+    def _forget() -> None:
+        _LOCKS.clear()  # another thread may have held it when the process forked
+        _LOCKS.append(threading.Lock())
+        _KEPT.clear()
+
+    os.register_at_fork(after_in_child=_forget)
+
+
+# On a worker: the output and the files of a stage that travel back with its report.
+
+FLUSH_SECONDS: Final = 0.1
+"""Output is passed on this often at most: a message for each word would cost more than the word."""
+
+
+MAX_CALLS: Final = 1000
+"""How many calls of models a report tells of."""
+
+
+class OutputForwarder:
+    """Collects output by channel, and calls of models. ``take`` may be called from any thread.
+
+    Attributes:
+        output: All output, by channel, once it has finished.
+        calls: What was announced of calls of models.
+    """
+
+    def __init__(self, pass_on: Callable[[str, str], None]) -> None:
+        """Take the way by which pieces leave; called in the loop that runs now."""
+        self.output: dict[str, str] = {}
+        self.calls: list[Mapping[str, Any]] = []
+        self._pass_on = pass_on
+        self._pieces: dict[str, list[str]] = {}
+        self._sizes: dict[str, int] = {}
+        self._forwarded: dict[str, int] = {}
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def take(self, event: Event) -> None:
+        """Take an event of the stage; only output and calls of models travel."""
+        if isinstance(event, ModelCallEnded) and len(self.calls) < MAX_CALLS:
+            self.calls.append(event.to_plain())
+        if not isinstance(event, StageOutput):
+            return
+        if threading.get_ident() == self._thread:
+            self._keep(event.channel, event.text)
+        else:  # what a thread of a plain function says is here before its result is
+            self._loop.call_soon_threadsafe(self._keep, event.channel, event.text)
+
+    def _keep(self, channel: str, text: str) -> None:
+        size = self._sizes.get(channel, 0)
+        text = text[: MAX_OUTPUT_CHARACTERS - size]
+        if not text:
+            return
+        self._pieces.setdefault(channel, []).append(text)
+        self._sizes[channel] = size + len(text)
+        if self._timer is None:
+            self._timer = self._loop.call_later(FLUSH_SECONDS, self._flush)
+
+    def _flush(self) -> None:
+        self._timer = None
+        for channel, pieces in self._pieces.items():
+            fresh = pieces[self._forwarded.get(channel, 0) :]
+            self._forwarded[channel] = len(pieces)
+            if fresh:
+                self._pass_on(channel, "".join(fresh))
+
+    def close(self) -> None:
+        """Pass nothing on any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def finish(self) -> None:
+        """Bind ``output``: all that was taken, by channel."""
+        self.output = {channel: "".join(pieces) for channel, pieces in self._pieces.items()}
+
+
+def files_to_return(files: MemoryStageFiles, *, known: Mapping[str, str]) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    """The files of a stage, by relative path, and those that stay behind, each with the reason.
+
+    Args:
+        files: The stage's, on this worker.
+        known: Texts that the coordinator has already, by name; they travel back only when they changed.
+    """
+    if not files.is_on_disk:
+        found = {name: text.encode("utf-8", "backslashreplace") for name, text in files.texts.items()}
+        return _without_known(found, known), ()
+    returned: dict[str, bytes] = {}
+    left_out: list[str] = []
+    root, room = files.directory, MAX_RETURNED_BYTES
+    for path in _paths(root):
+        name = path.relative_to(root).as_posix()
+        try:
+            if not stat.S_ISREG(path.lstat().st_mode):
+                left_out.append(f"{name}: not a plain file")
+                continue
+            if len(returned) >= MAX_RETURNED_FILES:
+                left_out.append(f"{name}: more than {MAX_RETURNED_FILES} files")
+                continue
+            data = read_plain_file(path, max_bytes=room)
+        except (OSError, StorageError) as error:
+            left_out.append(f"{name}: {error}")
+            continue
+        if data is not None:
+            returned[name] = data
+            room -= len(data)
+    return _without_known(returned, known), tuple(left_out[:MAX_RETURNED_FILES])
+
+
+def _paths(root: Path) -> Iterator[Path]:
+    """All entries that are no directories, in order; those of our own making left out."""
+    for folder, folders, names in os.walk(root):
+        here = Path(folder)
+        if here == root:
+            folders[:] = [name for name in folders if name != VISITS_NAME]
+        folders.sort()
+        for name in sorted([*names, *(name for name in folders if (here / name).is_symlink())]):
+            if not name.startswith(TEMPORARY_PREFIX):
+                yield here / name
+
+
+def _without_known(found: dict[str, bytes], known: Mapping[str, str]) -> dict[str, bytes]:
+    for name, text in known.items():
+        if found.get(name) == redacted(text).encode("utf-8", "backslashreplace"):
+            del found[name]
+    return found

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from attractor_nb.errors import OptionError, RetryableError, StageError, TerminalError
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.processes import CommandOutput
-from attractor_nb.protocols import DescribesCalls, answers_only, takes_attachments
+from attractor_nb.protocols import CodergenBackend, DescribesCalls, Handler, answers_only, takes_attachments
 from attractor_nb.redaction import holds_secret
 from attractor_nb.stage import current_stage
-from attractor_nb.workers.task import COMMAND, HANDLER, PROMPT, plain_graph, plain_node
+from attractor_nb.workers.task import COMMAND, HANDLER, PROMPT, StageReport, plain_graph, plain_node
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,17 +22,11 @@ if TYPE_CHECKING:
 
     from attractor_nb.context import Context
     from attractor_nb.model.graph import Graph, Node
-    from attractor_nb.protocols import CodergenBackend, Handler
     from attractor_nb.workers.shipping import Shipping
-    from attractor_nb.workers.task import StageReport
 
 
 def check_executor(executor: object) -> None:
-    """Check what ``executor=`` was given, before anything is made for a run.
-
-    Raises:
-        OptionError: It is none, and what to give.
-    """
+    """Check what ``executor=`` was given, before anything is made for a run."""
     if isinstance(executor, Executor) or (callable(executor) and not isinstance(executor, type)):
         return
     kind = type(executor)
@@ -56,9 +50,6 @@ def packed(plug: object, what: str) -> bytes:
     Args:
         plug: The object.
         what: What it is, for messages: ``the backend``.
-
-    Raises:
-        OptionError: It cannot be pickled, or holds a secret.
     """
     try:
         data = _dumps()(plug)
@@ -96,9 +87,6 @@ class ShippedBackend:
             shipping: The way.
             backend: What answers.
             name: Its name, when it has one: then the worker makes its own.
-
-        Raises:
-            OptionError: It cannot be pickled.
         """
         self._shipping = shipping
         self._backend = backend
@@ -108,7 +96,7 @@ class ShippedBackend:
         self._plug = b"" if name else packed(backend, "the backend")
 
     def call_inputs(self, node: Node, context: Context) -> Mapping[str, Any] | None:
-        """What the backend says of a call, where it is made being no part of it."""
+        """The inputs of a call as the backend describes them; the place of the call is not one of them."""
         return self._backend.call_inputs(node, context) if isinstance(self._backend, DescribesCalls) else None
 
     def answers_only(self, node: Node) -> bool:
@@ -121,7 +109,7 @@ class ShippedBackend:
         return {} if around is None else around(node)
 
     async def run(self, node: Node, prompt: str, context: Context) -> str | Outcome:
-        """What the backend returned there."""
+        """The result of the backend on the worker."""
         timeout = node.timeout
         report = await self._shipping.ship(
             PROMPT,
@@ -160,11 +148,7 @@ class ShippedProcesses:
         output_directory: Path | None = None,  # noqa: ARG002 - its files come back with the report
         on_output: Any = None,  # noqa: ARG002 - the stage's own stream
     ) -> CommandOutput:
-        """How the command ended there.
-
-        Raises:
-            StageError: It could not be started there, or its time limit is not the command's own.
-        """
+        """The result of the command on the worker."""
         work = {
             "command": command if isinstance(command, str) else list(command),
             "environment": dict(env or {}),
@@ -206,7 +190,7 @@ class ShippedHandler:
         return getattr(self.handler, "version", None)
 
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome | None:  # noqa: ARG002 - the interface of all handlers
-        """What the handler returned there."""
+        """The outcome of the handler on the worker."""
         timeout = node.timeout
         report = await self.shipping.ship(
             HANDLER,
@@ -232,11 +216,7 @@ def _take_over(report: StageReport, context: Context) -> None:
 
 
 def _outcome_of(report: StageReport) -> Outcome:
-    """The outcome that a plug returned there.
-
-    Raises:
-        StageError: The plug raised, or its time was over: the failure is observed, and not its own word.
-    """
+    """The outcome that a plug returned there."""
     outcome = Outcome.from_plain(report.outcome)
     if report.is_failure:
         raise _error_of(outcome)

@@ -10,25 +10,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import secrets
 import uuid
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.calling import call
-from attractor_nb.errors import OptionError, RetryableError, TerminalError, WorkerLost
+from attractor_nb.errors import AttractorError, OptionError, RetryableError, TerminalError, WorkerLost
+from attractor_nb.maybe_async import call
 from attractor_nb.redaction import redacted_value
 from attractor_nb.stage import current_stage
-from attractor_nb.workers.clusters import Cluster, cluster_of, error_of, is_let_go, refusal_of
-from attractor_nb.workers.lifelines import Listening, TaskListener
+from attractor_nb.workers.lifelines import Listening, TaskClaims, TaskListener, take_in
 from attractor_nb.workers.perform import perform, probe
-from attractor_nb.workers.stage_intake import TaskClaims, take_in
 from attractor_nb.workers.task import FORM, ROW, SCOPE_NAMES, StageReport, StageTask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     ExecutorSpec = Executor | Callable[[], Executor]
+
 
 LOOK_SECONDS: Final = 1.0
 """How often it is looked whether the executor is still there while a task is with it."""
@@ -58,12 +58,7 @@ class Shipping:
         self._making = asyncio.Lock()
 
     async def open(self) -> None:
-        """Check that a worker answers.
-
-        Raises:
-            RetryableError: Nobody does in time.
-            TerminalError: The executor takes no task, or its workers cannot read ours.
-        """
+        """Check that a worker answers."""
         await self._listening.open()
         future, _ = await self._submit(probe)
         waiting = asyncio.wrap_future(future)
@@ -74,7 +69,7 @@ class Shipping:
         try:
             answer = waiting.result()
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - what executors raise is theirs
-            if is_let_go(error):
+            if is_task_cancelled(error):
                 raise self._unanswered() from None
             raise TerminalError(error_of(error, "the probe").message) from None
         if answer["form"] != FORM:
@@ -105,11 +100,6 @@ class Shipping:
             work: What is to be done, as plain values.
             plug: The pickled backend or handler.
             timeout_seconds: After which the worker ends it.
-
-        Raises:
-            WorkerLost: It was begun, and what it did is not known.
-            TerminalError: It cannot be done.
-            StorageError: What came back cannot be written.
         """
         scope = current_stage()
         task = self._task(
@@ -145,10 +135,6 @@ class Shipping:
             work: What is to be done, as plain values.
             plug: The pickled backend and handlers.
             is_once: It may have an effect that must not happen twice unasked.
-
-        Raises:
-            WorkerLost: It was begun, and what it did is not known.
-            TerminalError: It cannot be done.
         """
         task = self._task(ROW, work, is_once=is_once)
         listener = TaskListener(on_output=lambda _channel, _text: None, on_worker=lambda _worker: None)
@@ -206,11 +192,7 @@ class Shipping:
             self._executor = None
 
     async def _watch(self, waiting: asyncio.Future[Any], subject: str) -> None:
-        """Wait for the end of a task, for as long as the executor is there.
-
-        Raises:
-            WorkerLost: It has been gone for as long as it is waited for.
-        """
+        """Wait for the end of a task, for as long as the executor is there."""
         gone_since: float | None = None
         now = asyncio.get_running_loop().time
         while not (await asyncio.wait({waiting}, timeout=LOOK_SECONDS))[0]:
@@ -223,11 +205,7 @@ class Shipping:
                 raise WorkerLost(f"the worker of {subject} was lost: {problem}")
 
     async def _await_workers(self, subject: str) -> None:
-        """Wait until there is anybody to ship to.
-
-        Raises:
-            TerminalError: There is nobody for as long as it is waited for.
-        """
+        """Wait until there is anybody to ship to."""
         now = asyncio.get_running_loop().time
         give_up = now() + self._wait_seconds
         while problem := self._cluster.known_problem:
@@ -278,7 +256,7 @@ class Shipping:
 
 @dataclass(frozen=True, slots=True)
 class _Payload:
-    """What is shipped, and how it is called in messages."""
+    """The payload to ship, and its name in messages."""
 
     subject: str
     function: Callable[..., Mapping[str, Any]]
@@ -287,11 +265,7 @@ class _Payload:
 
 
 def made(spec: ExecutorSpec) -> Executor:
-    """The executor that an option means.
-
-    Raises:
-        OptionError: It means none.
-    """
+    """The executor that an option means."""
     executor: Any = spec if isinstance(spec, Executor) else spec()
     if not isinstance(executor, Executor):
         raise OptionError(
@@ -302,11 +276,7 @@ def made(spec: ExecutorSpec) -> Executor:
 
 
 def _refuse_secrets(payload: _Payload) -> None:
-    """Keep secrets here: what a worker needs of them it has in its own environment.
-
-    Raises:
-        TerminalError: The task holds one.
-    """
+    """Keep secrets here: what a worker needs of them it has in its own environment."""
     if redacted_value(payload.task.work) is not payload.task.work:
         raise TerminalError(
             f"{payload.subject} holds a secret, and secrets do not travel to workers",
@@ -318,3 +288,182 @@ def _forget(future: asyncio.Future[Any]) -> None:
     """Take the late end of a task that was given up, so that nobody warns about it."""
     if not future.cancelled():
         future.exception()
+
+
+# The particulars of Dask: contact to its scheduler, and the meaning of a future without a report.
+#
+# The scheduler is reached through the client of the executor; the library itself is never imported here. Other
+# executors have no scheduler: a pool reports by itself that it broke.
+
+ASK_SECONDS: Final = 5.0
+"""How long the scheduler may take to say who its workers are."""
+HELD_SECONDS: Final = 0.1
+"""How long a task that has ended is held at most."""
+NO_WORKERS: Final = "the cluster has no workers"
+
+LOST_NAMES: Final = frozenset(
+    {"KilledWorker", "TerminatedWorkerError", "BrokenProcessPool", "EngineError", "CommClosedError"}
+)
+"""Exceptions of executors that say so, by name: their libraries need not be installed."""
+HOW_TO_RENEW: Final = (
+    "a broken pool stays broken: give a function that makes one, such as "
+    "executor=lambda: ProcessPoolExecutor(4), and it is called again"
+)
+
+
+class Cluster:
+    """An executor that has no scheduler."""
+
+    topic = ""
+    """Under which workers report, or empty."""
+    known_problem = ""
+    """What was wrong when it was last looked."""
+
+    async def problem(self) -> str:
+        """The reason no task can end now, or empty."""
+        return ""
+
+    def submit(
+        self,
+        executor: Executor,
+        function: Callable[..., Any],
+        *arguments: Any,
+        key: str,  # noqa: ARG002 - the interface of both
+    ) -> Future[Any]:
+        """Give the executor a task of that name. Blocks; called in any thread."""
+        return executor.submit(function, *arguments)
+
+    def ended(self, future: Future[Any]) -> None:
+        """A task has ended, and its result is here."""
+
+    def forget(self, key: str) -> None:
+        """A task that is begun once has ended."""
+
+    def leave(self) -> None:
+        """Listen no more."""
+
+
+def cluster_of(executor: Executor, take: Callable[[Any], None]) -> Cluster:
+    """Return the cluster behind an executor.
+
+    Args:
+        take: Given what workers say while they work, in the loop that runs now.
+    """
+    client = dask_client_of(executor)
+    return Cluster() if client is None else DaskCluster(client, take)
+
+
+def dask_client_of(executor: Executor) -> Any:
+    """The client behind an executor of Dask; None for others."""
+    is_dask = any(kind.__module__.startswith("distributed.") for kind in type(executor).__mro__)
+    return getattr(executor, "_client", None) if is_dask else None
+
+
+class DaskCluster(Cluster):
+    """A cluster of Dask."""
+
+    def __init__(self, client: Any, take: Callable[[Any], None]) -> None:
+        self._client = client
+        self._loop = asyncio.get_running_loop()
+        self._take = take
+        self._ended: list[Future[Any]] = []
+        self.topic = f"attractor-{secrets.token_hex(8)}"
+        client.subscribe_topic(self.topic, self._receive)
+
+    async def problem(self) -> str:
+        """Asks the scheduler who its workers are."""
+        self.known_problem = await self._look()
+        return self.known_problem
+
+    async def _look(self) -> str:
+        if self._client.status != "running":
+            return f"the connection to its scheduler is {self._client.status}"
+        asked = asyncio.run_coroutine_threadsafe(
+            self._client.scheduler.identity(n_workers=1), self._client.loop.asyncio_loop
+        )
+        try:
+            facts = await asyncio.wait_for(asyncio.wrap_future(asked), ASK_SECONDS)
+        except Exception as error:  # noqa: BLE001 - whatever the network says
+            return f"its scheduler does not answer: {str(error) or type(error).__name__}"
+        return "" if facts.get("workers") or facts.get("n_workers") else NO_WORKERS
+
+    def submit(self, executor: Executor, function: Callable[..., Any], *arguments: Any, key: str) -> Future[Any]:
+        """With a key of its own, and no retries: whether a stage is tried again is decided here."""
+        name: dict[str, Any] = {"key": f"attractor-stage-{key}" if key else self.topic, "retries": 0}
+        return executor.submit(function, *arguments, **name, pure=False)
+
+    def ended(self, future: Future[Any]) -> None:
+        """Hold it for a moment, and have the scheduler let go of all that ended meanwhile at once.
+
+        Dask sends what a client says in messages 10 ms apart: if each task that has ended took one of its
+        own, the next task would wait behind it. Not for longer: what is held is done again by Dask, in vain,
+        should its worker be lost.
+        """
+        if not self._ended:
+            self._loop.call_later(HELD_SECONDS, self._ended.clear)
+        self._ended.append(future)
+
+    def forget(self, key: str) -> None:
+        """Let the scheduler forget the claim that a worker made."""
+        with contextlib.suppress(Exception):
+            self._client._send_to_scheduler(  # noqa: SLF001 - Queue.close() does the same, after a round trip
+                {"op": "queue_release", "name": f"{self.topic}-{key}"}
+            )
+
+    def leave(self) -> None:
+        """Listen no more."""
+        self._ended.clear()
+        with contextlib.suppress(Exception):
+            self._client.unsubscribe_topic(self.topic)
+
+    def _receive(self, event: tuple[float, Any]) -> None:
+        """Take an event; called by a thread of the client's."""
+        with contextlib.suppress(RuntimeError):  # our loop has ended
+            self._loop.call_soon_threadsafe(self._take, event[1])
+
+
+def error_of(error: BaseException, subject: str) -> AttractorError:
+    """Return the package's error for an exception of a future.
+
+    >>> type(error_of(BrokenExecutor("a process ended"), "stage build")).__name__
+    'WorkerLost'
+    """
+    reason = _reason_of(error)
+    if is_task_cancelled(error):
+        reason = "the executor dropped it: the connection to its cluster was lost, or it was cancelled"
+    elif not isinstance(error, BrokenExecutor) and not _names(error) & LOST_NAMES:
+        return TerminalError(
+            f"{subject} cannot be done on a worker: {reason}",
+            hint="a worker needs attractor_nb in the version of the coordinator, and what a backend imports",
+        )
+    return WorkerLost(f"the worker of {subject} was lost: {reason}")
+
+
+def is_task_cancelled(error: BaseException) -> bool:
+    """Whether the executor dropped a task without being asked to.
+
+    A Dask client whose workers have just gone raises the reason, a text, as if it were an exception.
+    """
+    if isinstance(error, AttributeError):
+        return error.name == "with_traceback"
+    return isinstance(error, asyncio.CancelledError | CancelledError)
+
+
+def refusal_of(error: BaseException) -> AttractorError:
+    """The error of ours for what ``submit`` raised: nothing was begun.
+
+    >>> refusal_of(RuntimeError("cannot schedule new futures after shutdown")).message
+    'the executor accepts no task:  cannot schedule new futures after shutdown'
+    """
+    hint = HOW_TO_RENEW if isinstance(error, BrokenExecutor) else "pass an open executor, or none"
+    return TerminalError(f"the executor accepts no task:  {_reason_of(error)}", hint=hint)
+
+
+def _reason_of(error: BaseException) -> str:
+    text = str(error).strip() or type(error).__name__
+    first = text.splitlines()[0].rstrip()
+    return first if isinstance(error, RuntimeError | AttractorError) else f"{type(error).__name__}: {first}"
+
+
+def _names(error: BaseException) -> set[str]:
+    return {kind.__name__ for kind in type(error).__mro__}

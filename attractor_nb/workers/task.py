@@ -1,4 +1,4 @@
-"""What travels to a worker and back, as plain data.
+"""Tasks for a worker and its reports, as plain data.
 
 A task is JSON values alone; a report too, but for the bytes of files. A task says in which form it is: a
 worker that knows another one refuses it before it does anything.
@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from attractor_nb.model.graph import Edge, Graph, Node
-from attractor_nb.model.vocabulary.duration import Duration
+from attractor_nb.model.vocabulary.value_forms import Duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor_nb.model.vocabulary.attribute_kinds import AttrValue
+    from attractor_nb.model.vocabulary.attribute_table import AttrValue
 
 MAX_RETURNED_BYTES: Final = 64 * 1024 * 1024
 """Of all files of a stage together; what is over it stays behind, and is named."""
@@ -60,72 +60,47 @@ class _Plain:
 
 @dataclass(frozen=True, slots=True)
 class StageTask(_Plain):
-    """One attempt of a stage, or a row of a map, for a worker.
+    """One attempt of a stage, or a row of a map, for a worker."""
 
-    Attributes:
-        id: Unique among all tasks there ever were.
-        form: ``FORM`` of the package that made it.
-        kind: ``command``, ``prompt``, ``handler`` or ``row``.
-        work: What is to be done, by kind. ``command``: command, environment, stdin. ``prompt``: node,
-            prompt, context and the backend's name, empty when it travels beside the task. ``handler``:
-            node, context, and the graph as far as the node's edges reach. ``row``: see
-            ``maps.row_worker``.
-        scope: What the attempt of a stage knows of itself: ``SCOPE_NAMES``.
-        idempotency_key: ``run:node:visit``, the same over re-runs.
-        timeout_seconds: After which the worker ends the work by itself; None for never.
-        is_once: It may have an effect that must not happen twice: a worker begins only when no other has.
-        lifeline: Where the coordinator listens on its own machine, or empty.
-        topic: Under which a Dask worker reports while it works, or empty.
-        conversation: Under ``full`` fidelity what the stage's thread has said; None without a thread.
-    """
-
-    id: str
-    form: int
-    kind: str
+    id: str  #: Unique among all tasks there ever were.
+    form: int  #: ``FORM`` of the package that made it.
+    kind: str  #: ``command``, ``prompt``, ``handler`` or ``row``.
+    #: What is to be done, by kind. ``command``: command, environment, stdin. ``prompt``: node, prompt, context and the
+    #: backend's name, empty when it travels beside the task. ``handler``: node, context, and the graph as far as the
+    #: node's edges reach. ``row``: see ``maps.row_run``.
     work: Mapping[str, Any]
+    #: What the attempt of a stage knows of itself: ``SCOPE_NAMES``.
     scope: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    idempotency_key: str = ""
-    timeout_seconds: float | None = None
-    is_once: bool = False
-    lifeline: str = ""
-    topic: str = ""
-    conversation: str | None = None
+    idempotency_key: str = ""  #: ``run:node:visit``, the same over re-runs.
+    timeout_seconds: float | None = None  #: After which the worker ends the work by itself; None for never.
+    is_once: bool = False  #: It may have an effect that must not happen twice: a worker begins only when no other has.
+    lifeline: str = ""  #: Where the coordinator listens on its own machine, or empty.
+    topic: str = ""  #: Under which a Dask worker reports while it works, or empty.
+    conversation: str | None = None  #: Under ``full`` fidelity what the stage's thread has said; None without a thread.
 
 
 @dataclass(frozen=True, slots=True)
 class StageReport(_Plain):
-    """What came of a task.
+    """The report of a task: its result, files and output."""
 
-    Attributes:
-        worker: Host and process that did it.
-        value: The result, by kind. ``command``: exit_code, stdout, stderr, is_timed_out. ``prompt``: text,
-            usage, is_truncated, note. Empty when there is an outcome, or when a handler returned None.
-        outcome: An outcome as plain values, or empty.
-        is_failure: The outcome is what an exception or the time limit came to.
-        changes: What the work itself set in the context.
-        logs: What it added to the run log.
-        files: Files of the stage directory, by relative path.
-        left_out: Files that did not travel, each with the reason.
-        output: Output by channel, up to ``MAX_OUTPUT_CHARACTERS`` each.
-        calls: What was announced of calls of models (``ModelCallEnded``), as plain events.
-        lost: Why the work was not done, or not to its end, and what it did is not known; or empty.
-        refused: Why this worker cannot do it, or empty.
-        conversation: What the stage saved of its thread; None when it saved nothing.
-    """
-
-    worker: str
+    worker: str  #: Host and process that did it.
+    #: The result, by kind. ``command``: exit_code, stdout, stderr, is_timed_out. ``prompt``: text, usage, is_truncated,
+    #: note. Empty when there is an outcome, or when a handler returned None.
     value: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    outcome: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    is_failure: bool = False
-    changes: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    logs: tuple[str, ...] = ()
+    outcome: Mapping[str, Any] = field(default_factory=dict[str, Any])  #: An outcome as plain values, or empty.
+    is_failure: bool = False  #: The outcome is what an exception or the time limit came to.
+    changes: Mapping[str, Any] = field(default_factory=dict[str, Any])  #: What the work itself set in the context.
+    logs: tuple[str, ...] = ()  #: What it added to the run log.
+    #: Files of the stage directory, by relative path.
     files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()  #: Files that did not travel, each with the reason.
+    #: Output by channel, up to ``MAX_OUTPUT_CHARACTERS`` each.
     output: Mapping[str, str] = field(default_factory=dict[str, str])
+    #: What was announced of calls of models (``ModelCallEnded``), as plain events.
     calls: tuple[Mapping[str, Any], ...] = ()
-    lost: str = ""
-    refused: str = ""
-    conversation: str | None = None
+    lost: str = ""  #: Why the work was not done, or not to its end, and what it did is not known; or empty.
+    refused: str = ""  #: Why this worker cannot do it, or empty.
+    conversation: str | None = None  #: What the stage saved of its thread; None when it saved nothing.
 
 
 def plain_node(node: Node) -> dict[str, Any]:
@@ -139,7 +114,7 @@ def plain_node(node: Node) -> dict[str, Any]:
 
 
 def node_of(plain: Mapping[str, Any]) -> Node:
-    """The inverse of ``plain_node``; where it stood in the source is not known any more."""
+    """The inverse of ``plain_node``; its position in the source is not known any more."""
     return Node(plain["id"], _attrs(plain["attrs"]), frozenset(plain["explicit"]), tuple(plain["classes"]))
 
 

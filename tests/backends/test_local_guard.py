@@ -225,7 +225,7 @@ def test_the_real_server_shows_no_prompt_to_a_web_page():
 
 
 def test_a_key_that_is_refused_is_terminal():
-    from attractor_nb.backends.chat_stream import complete_chat
+    from attractor_nb.backends.local_model import complete_chat
 
     async def asked():
         door = Doorkeeper(1, "inner", "outer")

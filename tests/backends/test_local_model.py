@@ -13,9 +13,8 @@ import psutil
 import pytest
 
 import attractor_nb
-from attractor_nb.backends import LocalModelBackend, chat_stream
-from attractor_nb.backends.chat_stream import complete_chat
-from attractor_nb.backends.local_model import free_threads
+from attractor_nb.backends import LocalModelBackend, local_model
+from attractor_nb.backends.local_model import complete_chat, free_threads
 from attractor_nb.context import Context
 from attractor_nb.errors import RetryableError, TerminalError
 from attractor_nb.extras import EXTRAS, Extra
@@ -492,7 +491,7 @@ def test_the_real_server_dies_with_a_killed_program():
     ids=["answer", "line"],
 )
 def test_an_answer_without_end_is_given_up(monkeypatch, limit, parts):
-    monkeypatch.setattr(chat_stream, limit, 10)
+    monkeypatch.setattr(local_model, limit, 10)
     with pytest.raises(RetryableError, match=r"broke off: the answer or a line of it is over \d+ bytes"):
         complete(chunked(parts))
 
@@ -507,7 +506,7 @@ def test_a_break_without_words_has_the_name_of_its_error(monkeypatch):
     async def broken(*_):
         raise httpx2.ReadError("")
 
-    monkeypatch.setattr(chat_stream, "_read_stream", broken)
+    monkeypatch.setattr(local_model, "_read_stream", broken)
     with pytest.raises(RetryableError, match=r"the model server broke off: ReadError$"):
         complete(chunked(ANSWER))
 

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.backends.chat_stream import Completion
-from attractor_nb.backends.local_model import LocalModelBackend
+from attractor_nb.backends.local_model import Completion, LocalModelBackend
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.outcome import Usage
 from attractor_nb.storage.files.disk import Disk

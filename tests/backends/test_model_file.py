@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from attractor_nb.backends import model_file
-from attractor_nb.backends.model_file import find_model, install_model
+from attractor_nb.backends import local_model
+from attractor_nb.backends.local_model import find_model, install_model
 from attractor_nb.errors import OptionError
 from attractor_nb.testing import FakeProcesses, FakeResult
 
@@ -88,13 +88,13 @@ def test_a_failed_installation_says_why(folder, stderr, reason):
     ids=["pip", "uv of the environment", "uv on the PATH"],
 )
 def test_the_installer_of_the_environment_is_used(monkeypatch, modules, uv, begins):
-    monkeypatch.setattr(model_file.importlib.util, "find_spec", lambda name: object() if name in modules else None)
-    monkeypatch.setattr(model_file.shutil, "which", lambda name: uv)
-    assert model_file._installer()[: len(begins)] == begins
+    monkeypatch.setattr(local_model.importlib.util, "find_spec", lambda name: object() if name in modules else None)
+    monkeypatch.setattr(local_model.shutil, "which", lambda name: uv)
+    assert local_model._installer()[: len(begins)] == begins
 
 
 def test_an_environment_without_an_installer_says_so(monkeypatch):
-    monkeypatch.setattr(model_file.importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setattr(model_file.shutil, "which", lambda name: None)
+    monkeypatch.setattr(local_model.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(local_model.shutil, "which", lambda name: None)
     with pytest.raises(OptionError, match="neither pip nor uv"):
-        model_file._installer()
+        local_model._installer()

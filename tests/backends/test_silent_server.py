@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from attractor_nb import LocalModelBackend
-from attractor_nb.backends.chat_stream import complete_chat
+from attractor_nb.backends.local_model import complete_chat
 from attractor_nb.errors import RetryableError
 
 OK = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -111,7 +111,7 @@ def _dot(size: int):
 def events(scale: Scale) -> list[Row]:
     """An event made, stamped, appended to the log of a run and handed to one sink; and the floor of that."""
     from attractor_nb.engine.event_stream import EventStream
-    from attractor_nb.engine.system_clock import SystemClock
+    from attractor_nb.engine.time_limits import SystemClock
     from attractor_nb.model.events import StageStarted
     from attractor_nb.model.record import encode
     from attractor_nb.redaction import may_hold

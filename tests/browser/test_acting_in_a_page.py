@@ -7,9 +7,9 @@ import json
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.pipeline.run_actions import ActionDesk
+from attractor_nb.pipeline.run_actions import InspectorActions
 from attractor_nb.studio.inspect.inspect_run import answer_inspection
-from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
 
 pytestmark = pytest.mark.browser
@@ -33,7 +33,7 @@ def waiting(tmp_path):
 @pytest.fixture
 def opened(open_view, waiting):
     """The live view with the inspector on a stage; ``act`` is what the kernel does with a request."""
-    desk = ActionDesk(waiting, lambda title, start: start())
+    inspector = InspectorActions(waiting, lambda title, start: start())
 
     def open_(node="draft", *, has_buttons=True, **options):
         states = waiting.view.to_plain() | {"line": {"status": "waiting"}, "tails": {}}
@@ -50,7 +50,7 @@ def opened(open_view, waiting):
         )
         view.page.locator(f"[data-node={node}]").click()
         reply = answer_inspection(waiting, {"node": node})
-        view.tell(**json.loads(json.dumps(desk.with_actions(reply) if has_buttons else reply)))
+        view.tell(**json.loads(json.dumps(inspector.with_actions(reply) if has_buttons else reply)))
         view.buttons = view.page.locator(".as-buttons").first
         return view
 
@@ -117,7 +117,7 @@ def test_a_refusal_stands_under_the_field_and_hostile_words_stay_words(opened, w
     field = view.page.locator(".as-prompt")
     field.fill(HOSTILE)
     view.page.get_by_role("button", name="Fork and run").click()
-    actions = ActionDesk(waiting).actions("draft", 1)
+    actions = InspectorActions(waiting).actions("draft", 1)
     view.tell(kind="acted", node="draft", visit=1, branch="", actions=actions, problem=f"no {HOSTILE}\nhint: {HOSTILE}")
     alert = view.page.locator(".as-problem:visible")
     assert alert.text_content() == f"no {HOSTILE}\nhint: {HOSTILE}"

@@ -9,7 +9,7 @@ import pytest
 
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.events import InterviewStarted
-from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.shown_questions import plain_question
 

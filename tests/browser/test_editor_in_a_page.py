@@ -1,4 +1,4 @@
-"""The editor and the findings of a cell in bare pages; the test plays the kernel with a real ``EditorDesk``."""
+"""The editor and the findings of a cell in bare pages; the test plays the kernel with a real ``EditorRequests``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.source import SourceText
-from attractor_nb.studio.edit.editor_desk import EditorDesk
+from attractor_nb.studio.edit.editor_requests import EditorRequests
 
 pytestmark = pytest.mark.browser
 
@@ -34,15 +34,15 @@ Say what could break."]
 class Kernel:
     """What the view sends is done, and what comes of it is shown."""
 
-    def __init__(self, view, desk):
-        self.view, self.desk, self.done = view, desk, 0
+    def __init__(self, view, requests):
+        self.view, self.requests, self.done = view, requests, 0
 
     def turn(self):
         for message in self.view.sent[self.done :]:
             self.done += 1
-            replies, is_changed = self.desk.answer(message)
+            replies, is_changed = self.requests.answer(message)
             if is_changed:
-                self.view.set("state", self.desk.state())
+                self.view.set("state", self.requests.state())
             for reply in replies:
                 self.view.tell(**reply)
 
@@ -55,9 +55,9 @@ class Kernel:
 def open_editor(open_view):
     def open_(entry="editor", call="showEditor(host, el)", text=TEXT, **options):
         source = SourceText(text, "<cell>", first_line=2)
-        desk = EditorDesk(Pipeline(source).edit())
-        view = open_view(entry, call, state=desk.state(), place="x", **options)
-        return view, Kernel(view, desk), desk.editor
+        requests = EditorRequests(Pipeline(source).edit())
+        view = open_view(entry, call, state=requests.state(), place="x", **options)
+        return view, Kernel(view, requests), requests.editor
 
     return open_
 
@@ -150,7 +150,7 @@ def test_a_fix_is_a_click_and_a_place_leads_to_its_line(open_editor):
     assert "fixed, " in view.page.locator(".ax-said").text_content()
     assert not any(found.rule == "attribute_typo" for found in editor.diagnostics)
     stale = {"kind": "fix", "number": 0, "version": 0}
-    assert "has changed since this table" in kernel.desk.answer(stale)[0][0]["words"]
+    assert "has changed since this table" in kernel.requests.answer(stale)[0][0]["words"]
 
 
 def test_without_a_kernel_it_can_only_be_looked_at(open_editor):

@@ -8,7 +8,7 @@ import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.languages.dot import parse_dot
-from attractor_nb.views.drawings.marks import AGAIN_PATH, MARK_PATHS
+from attractor_nb.views.drawings.drawing import AGAIN_PATH, MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
 from tests.views.drawn_graphs import skipping_chain, wide_fan_out
 

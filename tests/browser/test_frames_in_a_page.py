@@ -11,9 +11,8 @@ import base64
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.views.drawings.marks import MARK_PATHS
-from attractor_nb.views.drawings.still import picture_html
-from attractor_nb.views.drawings.svg import render_svg
+from attractor_nb.views.drawings.drawing import MARK_PATHS
+from attractor_nb.views.drawings.svg import picture_html, render_svg
 
 pytestmark = pytest.mark.browser
 

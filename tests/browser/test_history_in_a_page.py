@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from attractor_nb import Outcome, Pipeline, Usage, runs
-from attractor_nb.model.calls.response import Response
-from attractor_nb.notebook.history_view import HistoryDesk
+from attractor_nb.model.calls.call_content import Response
+from attractor_nb.notebook.history_view import HistoryRequests
 from attractor_nb.studio.timeline.run_timeline import timeline_values
 from attractor_nb.testing import ManualClock
-from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
 
 pytestmark = pytest.mark.browser
@@ -51,7 +51,7 @@ def table(tmp_path):
 
 
 def open_list(open_view, table, **options):
-    return open_view("history", VIEW, rows=HistoryDesk(table).rows(), caption="runs", place="", **options)
+    return open_view("history", VIEW, rows=HistoryRequests(table).rows(), caption="runs", place="", **options)
 
 
 def shown(view):
@@ -126,9 +126,9 @@ def test_each_button_asks_for_its_act_and_those_that_cannot_are_off(open_view, t
 
 
 def test_an_opened_run_is_drawn_and_its_words_stay_words(open_view, table):
-    desk = HistoryDesk(table)
+    requests = HistoryRequests(table)
     view = open_list(open_view, table)
-    view.tell(**desk.answer({"kind": "open", "key": "badly"}))
+    view.tell(**requests.answer({"kind": "open", "key": "badly"}))
     assert "state-fail" in view.page.locator(".ah-panel [data-node=tests]").get_attribute("class")
     assert "Run.load(" in view.page.locator(".ah-panel code").text_content()
     assert view.page.locator(".ah-panel img").count() == 0
@@ -140,7 +140,7 @@ def test_an_opened_run_is_drawn_and_its_words_stay_words(open_view, table):
 
 
 def test_runs_under_way_are_asked_about_again_and_the_keyboard_keeps_its_place(open_view, table):
-    rows = HistoryDesk(table).rows()
+    rows = HistoryRequests(table).rows()
     rows[0].update(status="running", is_live=True, is_deletable=False)
     view = open_view("history", VIEW, rows=rows, caption="runs", place="")
     assert view.page.locator(f"tr[data-run={rows[0]['key']}] button:last-child").is_disabled()
@@ -171,7 +171,7 @@ def test_a_page_without_a_kernel_has_no_buttons_that_do_nothing(open_view, table
 
 
 def test_a_thousand_runs_are_shown_a_hundred_at_a_time(open_view, table):
-    row = HistoryDesk(table).rows()[0]
+    row = HistoryRequests(table).rows()[0]
     many = [{**row, "key": f"r{number}", "index": number} for number in range(1000)]
     view = open_view("history", VIEW, rows=many, caption="runs", place="")
     assert len(shown(view)) == 100
@@ -184,7 +184,7 @@ def test_a_thousand_runs_are_shown_a_hundred_at_a_time(open_view, table):
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [950, 640])
 def test_on_a_narrow_page_tokens_cost_and_tags_stay_in_sight(open_view, table, width, dark):
-    (row, *others) = HistoryDesk(table).rows()
+    (row, *others) = HistoryRequests(table).rows()
     costly = {"tokens": 124_567, "cost": 0.42, "price": "$0.42", "tags": ["good", "nightly"], "took": "1 min 15 s"}
     noted = {"note": "at implement: the command ended with exit code 2", "pipeline": "Review of the change"}
     view = open_view(

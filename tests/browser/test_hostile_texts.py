@@ -17,22 +17,21 @@ import pytest
 
 from attractor_nb import FunctionBackend, Outcome, Pipeline, diff, runs
 from attractor_nb.languages.dot import write_dot
-from attractor_nb.languages.dot.literals import quote
-from attractor_nb.model.calls.response import Response
+from attractor_nb.languages.dot.writer import quote
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.events import InterviewStarted
 from attractor_nb.model.graph import Graph, Node
-from attractor_nb.notebook.history_view import HistoryDesk
+from attractor_nb.notebook.history_view import HistoryRequests
 from attractor_nb.studio.compare.compare_runs import PLAIN_TEXT_CHARS
 from attractor_nb.studio.compare.comparison_page import comparison_values
-from attractor_nb.studio.edit.editor_desk import EditorDesk
+from attractor_nb.studio.edit.editor_requests import EditorRequests
 from attractor_nb.studio.inspect.inspect_run import answer_inspection, inspect_stage
-from attractor_nb.studio.replay.replay_frames import replay_of
+from attractor_nb.studio.replay_frames import replay_of
 from attractor_nb.studio.timeline.run_timeline import timeline_values
-from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.findings_table import findings_html
-from attractor_nb.views.texts.prose import prose_of
-from attractor_nb.views.texts.prose_html import prose_css, prose_html
+from attractor_nb.views.texts.prose import prose_css, prose_html, prose_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
@@ -242,22 +241,22 @@ def test_in_a_replay(open_view, run):
 
 
 def test_in_the_editor_and_the_findings_of_a_cell(open_view):
-    desk = EditorDesk(Pipeline(hostile_graph(GROUPS).replace("x.own", "promt")).edit())
-    desk.editor.set("n1", prompt=GROUPS[5])
-    view = open_view("editor", "showEditor(host, el)", state=desk.state(), place="x")
+    requests = EditorRequests(Pipeline(hostile_graph(GROUPS).replace("x.own", "promt")).edit())
+    requests.editor.set("n1", prompt=GROUPS[5])
+    view = open_view("editor", "showEditor(host, el)", state=requests.state(), place="x")
     for target in ({"node": "n1"}, {"edge": 1}, {}):
-        for reply in desk.answer({"kind": "form", "target": target})[0]:
+        for reply in requests.answer({"kind": "form", "target": target})[0]:
             view.tell(**reply)
     view.tell(kind="said", words=GROUPS[0], is_error=True)
     check(view)
-    view = open_view("findings", "showFindings(host, el)", state=desk.state(), place="x")
+    view = open_view("findings", "showFindings(host, el)", state=requests.state(), place="x")
     check(view)
 
 
 def test_in_the_list_of_runs_and_the_timeline(open_view, run):
     kept = runs(run.logs_root.parent)
     kept[0].tag(VECTORS[0])
-    view = open_view("history", "showHistory(host, el)", rows=HistoryDesk(kept).rows(), caption=GROUPS[0], place="")
+    view = open_view("history", "showHistory(host, el)", rows=HistoryRequests(kept).rows(), caption=GROUPS[0], place="")
     check(view)
     values = {"graph": render_svg(run.graph), "marks": MARK_PATHS, "caption": GROUPS[0], "place": ""}
     view = open_view("timeline", "showTimeline(host, el)", **values, **timeline_values(run.timeline()))

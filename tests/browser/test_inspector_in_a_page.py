@@ -7,10 +7,10 @@ import json
 import pytest
 
 from attractor_nb import FunctionBackend, Pipeline
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.outcome import Outcome, Usage
 from attractor_nb.studio.inspect.inspect_run import answer_inspection
-from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
 
 pytestmark = pytest.mark.browser

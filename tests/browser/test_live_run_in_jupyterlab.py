@@ -34,7 +34,7 @@ async def model(node, prompt, context):
 """
 PRICED = """import asyncio
 from attractor_nb import Usage
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 async def model(node, prompt, context):
     await asyncio.sleep(0.4)
     return Response("Done.", usage=Usage(input_tokens=410, output_tokens=210, cost_usd=0.0015, calls=1))

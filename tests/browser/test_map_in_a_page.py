@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from attractor_nb import FunctionBackend, Outcome, Pipeline, Usage
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 
 pytestmark = pytest.mark.browser
 

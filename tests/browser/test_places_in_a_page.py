@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.drawing import MARK_PATHS
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
 

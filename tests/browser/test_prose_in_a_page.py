@@ -11,7 +11,7 @@ from attractor_nb.model.events import InterviewStarted
 from attractor_nb.studio.compare.compare_runs import PLAIN_TEXT_CHARS
 from attractor_nb.studio.compare.comparison_page import comparison_values
 from attractor_nb.studio.inspect.inspect_run import answer_inspection
-from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.shown_questions import plain_question
 

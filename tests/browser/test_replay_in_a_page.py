@@ -18,8 +18,8 @@ from attractor_nb.model.events import (
     StageStarted,
 )
 from attractor_nb.model.outcome import Outcome
-from attractor_nb.studio.replay.replay_frames import replay_of
-from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.studio.replay_frames import replay_of
+from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
 
 pytestmark = pytest.mark.browser

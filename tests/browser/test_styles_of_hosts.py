@@ -21,19 +21,19 @@ from pydantic import BaseModel, Field
 from attractor_nb import FunctionBackend, Outcome, Pipeline, diff, runs
 from attractor_nb.handlers.named_models import named_form
 from attractor_nb.maps.map_view import MapView, map_html
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.events import InterviewStarted
 from attractor_nb.model.graph import Node
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.row_result import RowResult
-from attractor_nb.notebook.history_view import HistoryDesk
+from attractor_nb.notebook.history_view import HistoryRequests
 from attractor_nb.sessions.fold import AgentUpdate, apply_change, begin_session
 from attractor_nb.studio.compare.comparison_page import comparison_values
-from attractor_nb.studio.edit.editor_desk import EditorDesk
+from attractor_nb.studio.edit.editor_requests import EditorRequests
 from attractor_nb.studio.inspect.inspect_run import answer_inspection, inspect_stage
-from attractor_nb.studio.replay.replay_frames import replay_of
+from attractor_nb.studio.replay_frames import replay_of
 from attractor_nb.studio.timeline.run_timeline import timeline_values
-from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.findings_table import findings_html
 from attractor_nb.views.session_table import session_html
@@ -263,22 +263,22 @@ def the_gates(open_view, *_):
 
 
 def the_editor(open_view, *_):
-    desk = EditorDesk(Pipeline(TEXT.replace('prompt="Plan it."', 'promt="Plan it."')).edit())
-    desk.editor.set("write", prompt="Anew.")
-    view = open_view("editor", "showEditor(host, el)", state=desk.state(), place="x")
-    for reply in desk.answer({"kind": "form", "target": {"node": "write"}})[0]:
+    requests = EditorRequests(Pipeline(TEXT.replace('prompt="Plan it."', 'promt="Plan it."')).edit())
+    requests.editor.set("write", prompt="Anew.")
+    view = open_view("editor", "showEditor(host, el)", state=requests.state(), place="x")
+    for reply in requests.answer({"kind": "form", "target": {"node": "write"}})[0]:
         view.tell(**reply)
     view.page.locator(".ax-difference summary").click()
     return view
 
 
 def the_findings(open_view, *_):
-    desk = EditorDesk(Pipeline(TEXT.replace("prompt=", "promt=")).edit())
-    return open_view("findings", "showFindings(host, el)", state=desk.state(), place="x")
+    requests = EditorRequests(Pipeline(TEXT.replace("prompt=", "promt=")).edit())
+    return open_view("findings", "showFindings(host, el)", state=requests.state(), place="x")
 
 
 def the_history(open_view, run, _):
-    rows = HistoryDesk(runs(run.logs_root.parent)).rows()
+    rows = HistoryRequests(runs(run.logs_root.parent)).rows()
     return open_view("history", "showHistory(host, el)", rows=rows, caption="runs", place="")
 
 

@@ -8,9 +8,9 @@ import threading
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.pipeline.run_actions import ActionDesk
+from attractor_nb.pipeline.run_actions import InspectorActions
 from attractor_nb.studio.inspect.inspect_run import answer_inspection
-from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
 
 pytestmark = pytest.mark.browser
@@ -41,7 +41,7 @@ def running(tmp_path):
 @pytest.fixture
 def opened(open_view, running):
     """The live view with the inspector on a stage; ``answer`` is what the kernel does with the last request."""
-    desk = ActionDesk(running)
+    inspector = InspectorActions(running)
 
     def open_(node="draft", **options):
         states = running.view.to_plain() | {"line": {"status": "running"}, "tails": {}}
@@ -50,7 +50,7 @@ def opened(open_view, running):
             refusals={}, **options,
         )  # fmt: skip
         view.page.locator(f"[data-node={node}]").click()
-        view.tell(**json.loads(json.dumps(desk.with_actions(answer_inspection(running, {"node": node})))))
+        view.tell(**json.loads(json.dumps(inspector.with_actions(answer_inspection(running, {"node": node})))))
         view.field = view.page.get_by_label("Tell this stage something")
         view.button = view.page.get_by_role("button", name="Tell", exact=True)
         return view
@@ -71,7 +71,7 @@ def test_what_is_typed_is_told_once_and_the_answer_says_how_it_reaches_the_model
     view.button.press("Enter")
     (request,) = acts(view)
     assert (request["node"], request["text"]) == ("draft", HOSTILE)
-    view.tell(**json.loads(json.dumps(ActionDesk(running).answer(request))))
+    view.tell(**json.loads(json.dumps(InspectorActions(running).answer(request))))
     said = view.page.locator(".as-message [role=status]")
     assert said.text_content() == "queued for the next attempt of draft"
     assert view.field.input_value() == ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attractor_nb.languages.dot import parse_dot
-from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
 
 pytestmark = pytest.mark.browser

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.engine.tracebacks import TRACEBACK_FILE
+from attractor_nb.engine.handler_calls import TRACEBACK_FILE
 from attractor_nb.errors import RetryableError
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.outcome import Outcome, Usage
 from attractor_nb.testing import ScriptedBackend, ScriptedInterviewer
 

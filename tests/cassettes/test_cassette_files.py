@@ -17,11 +17,9 @@ from hypothesis import strategies as st
 
 from attractor_nb import Context, Pipeline, current_stage, redact_also
 from attractor_nb.cassettes.recorded_backends import AbsentBackend
-from attractor_nb.cassettes.recorded_commands import NoProcesses, _read
-from attractor_nb.cassettes.stage_files import restore
+from attractor_nb.cassettes.recorded_commands import NoProcesses, _read, restore
 from attractor_nb.errors import OptionError, StorageError, TerminalError
-from attractor_nb.model.calls.call_content import CallInputs
-from attractor_nb.model.calls.recorded_call import CallPlace, RecordedCall
+from attractor_nb.model.calls.call_content import CallInputs, CallSite, RecordedCall
 from attractor_nb.model.graph import Node
 from attractor_nb.model.outcome import Outcome
 from attractor_nb.storage import cassette_file
@@ -34,7 +32,7 @@ ONE = 'digraph { start [shape=Mdiamond] done [shape=Msquare] ask [prompt="Say it
 
 def call(node="ask", visit=1, answer="said", **values):
     return RecordedCall(
-        CallPlace(node, visit), CallInputs("model", node, {"prompt": "Say it.", **values}), {"text": answer}
+        CallSite(node, visit), CallInputs("model", node, {"prompt": "Say it.", **values}), {"text": answer}
     )
 
 
@@ -56,7 +54,7 @@ json_values = st.recursive(
 def test_every_call_comes_back_as_it_was_written(tmp_path_factory, entries):
     calls = [
         RecordedCall(
-            CallPlace(node, visit, attempt, branch="fan/a" if visit == 2 else ""),
+            CallSite(node, visit, attempt, branch="fan/a" if visit == 2 else ""),
             CallInputs("model", node, {"prompt": text, "tools": value}),
             {"text": text, "context": {"k": value}},
         )
@@ -354,7 +352,7 @@ def test_an_answer_that_was_damaged_by_hand_fails_its_stage_with_what_is_missing
 
 
 def test_a_model_call_that_leaves_too_many_files_is_told_of_and_not_recorded(tmp_path, monkeypatch):
-    monkeypatch.setattr("attractor_nb.cassettes.stage_files.MAX_FILES", 1)
+    monkeypatch.setattr("attractor_nb.cassettes.recorded_commands.MAX_FILES", 1)
 
     def agent(node, prompt, context):
         for name in ("one", "two"):

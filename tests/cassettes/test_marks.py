@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor_nb import Pipeline
-from attractor_nb.cassettes.recorded_forms import Marks, place_of
+from attractor_nb.cassettes.tape import Placeholders, place_of
 from attractor_nb.errors import OptionError
 from attractor_nb.stage import StageScope
 
@@ -24,19 +24,19 @@ def scope(root, run_id="q7kd2m4x"):
     )
 )
 def test_a_text_comes_back_as_it_was(pieces):
-    marks = Marks.of(scope("/runs/first"))
+    marks = Placeholders.of(scope("/runs/first"))
     text = "".join(pieces)
     assert marks.unmarked(marks.marked(text)) == text
 
 
 def test_a_replay_puts_in_its_own_places():
-    recorded = Marks.of(scope("/runs/first/restart-2")).marked(
+    recorded = Placeholders.of(scope("/runs/first/restart-2")).marked(
         {"said": ["see /runs/first/restart-2/plan and /runs/first/workspace of q7kd2m4x"]}
     )
     assert recorded == {
         "said": ["see {{attractor:run-dir}}/plan and {{attractor:root-dir}}/workspace of {{attractor:run}}"]
     }
-    there = Marks.of(scope("/other", "zzzz2222"))
+    there = Placeholders.of(scope("/other", "zzzz2222"))
     assert there.unmarked(recorded) == {"said": ["see /other/plan and /other/workspace of zzzz2222"]}
 
 

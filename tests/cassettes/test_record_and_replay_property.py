@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from attractor_nb import Pipeline, current_stage
 from attractor_nb.errors import RetryableError, TerminalError
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 
 _SPEC = importlib.util.spec_from_file_location("cassette_scenario", Path(__file__).with_name("conftest.py"))

@@ -7,7 +7,7 @@ import pytest
 
 from attractor_nb import Pipeline, current_stage
 from attractor_nb.errors import OptionError, RetryableError
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.outcome import Usage
 from attractor_nb.testing import ScriptedBackend, ScriptedInterviewer
 

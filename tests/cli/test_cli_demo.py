@@ -67,10 +67,10 @@ def test_without_the_engine_of_the_model_nothing_is_downloaded(command, monkeypa
 
 
 def test_the_model_is_not_installed_twice(command, monkeypatch, tmp_path):
-    from attractor_nb.backends import model_file
+    from attractor_nb.backends import local_model
     from attractor_nb.cli import demonstration
 
-    monkeypatch.setattr(model_file, "find_model", lambda: tmp_path / "model.gguf")
+    monkeypatch.setattr(local_model, "find_model", lambda: tmp_path / "model.gguf")
     monkeypatch.setattr(demonstration, "check_server", lambda: None)
     ended = command("model", "install")
     assert ended.code == 0

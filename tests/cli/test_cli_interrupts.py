@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from attractor_nb.cli import serve_until_stopped
-from attractor_nb.cli.exit_codes import ExitCode
+from attractor_nb.cli.reporting import ExitCode
 from attractor_nb.cli.run_execution import requests_to_end_as_interrupts, wait_for
 from attractor_nb.errors import RunInterrupted, RunLocked, StorageError
 

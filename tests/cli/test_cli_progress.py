@@ -12,7 +12,7 @@ from attractor_nb.cli.run_summary import in_words, summary_plain
 from attractor_nb.cli.terminal import Line, Terminal, fitted
 from attractor_nb.cli.tones import Tone
 from attractor_nb.languages.dot import parse_dot
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.events import (
     EventsDropped,
     GoalGateUnsatisfied,

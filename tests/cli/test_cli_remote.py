@@ -14,8 +14,8 @@ import pytest
 
 from attractor_nb import Run
 from attractor_nb.account import signed_here
+from attractor_nb.cli.remote_runs.remote import follow_events
 from attractor_nb.cli.remote_runs.server_client import Client, ServerAddress
-from attractor_nb.cli.remote_runs.server_events import follow_events
 from attractor_nb.storage.log.event_log import read_log
 from tests import warm
 

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from attractor_nb.cli.remote_runs.remote import follow_events, read_messages, status_at_rest
 from attractor_nb.cli.remote_runs.server_client import Client, ServerAddress, read_address, read_run_address
-from attractor_nb.cli.remote_runs.server_events import follow_events, read_messages, status_at_rest
 from attractor_nb.errors import (
     AlreadyAnswered,
     NoSuchGate,

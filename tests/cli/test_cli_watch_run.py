@@ -12,12 +12,10 @@ import threading
 import pytest
 
 from attractor_nb import FunctionBackend, Pipeline, Run, Usage, diagnose_run
-from attractor_nb.cli import main
-from attractor_nb.cli.watching import run_watching
-from attractor_nb.cli.watching.run_drawing import drawn_run
-from attractor_nb.cli.watching.run_watched import RunFollower, WatchedRun
+from attractor_nb.cli import main, run_watching
+from attractor_nb.cli.run_watched import RunFollower, WatchedRun, drawn_run
 from attractor_nb.errors import RunNotFound, TerminalError
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.events import PipelineStarted, StageStarted
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.storage.log.event_log import read_log

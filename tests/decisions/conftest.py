@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from attractor_nb.decisions.planning.plan import Plan
-from attractor_nb.decisions.planning.plan_compiling import compile_plan
+from attractor_nb.decisions.planning.plan import Plan, compile_plan
 from attractor_nb.model.graph import Edge, Graph, Node
 
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from attractor_nb.decisions.limits.bounds import RunBounds, bounds_of, cycle_of, exceeded
+from attractor_nb.decisions.bounds import RunBounds, bounds_of, cycle_of, exceeded
 from attractor_nb.errors import OptionError
 from attractor_nb.model.outcome import Usage
-from attractor_nb.model.vocabulary.duration import Duration
+from attractor_nb.model.vocabulary.value_forms import Duration
 
 RUN = {
     "steps": 4,

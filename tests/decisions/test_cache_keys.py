@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attractor_nb.decisions.replays.cache_keys import (
-    PlaceOfCall,
+    RunPaths,
     command_call,
     handler_call,
     model_call,
@@ -15,10 +15,8 @@ from attractor_nb.decisions.replays.cache_keys import (
 from attractor_nb.model.calls.call_content import changed_inputs
 from attractor_nb.model.calls.prompt_sections import with_context
 
-RUN = PlaceOfCall(
-    "20261122T100000Z-abcd2345", ("/work/runs/20261122T100000Z-abcd2345", "runs/20261122T100000Z-abcd2345")
-)
-OTHER = PlaceOfCall("20261123T110000Z-zzzz7777", ("/other/20261123T110000Z-zzzz7777",))
+RUN = RunPaths("20261122T100000Z-abcd2345", ("/work/runs/20261122T100000Z-abcd2345", "runs/20261122T100000Z-abcd2345"))
+OTHER = RunPaths("20261123T110000Z-zzzz7777", ("/other/20261123T110000Z-zzzz7777",))
 
 MODEL = {
     "prompt": "Plan it.",
@@ -27,7 +25,7 @@ MODEL = {
 }
 
 
-def _model(place: PlaceOfCall = RUN, **changes: object):
+def _model(place: RunPaths = RUN, **changes: object):
     given = {**MODEL, **changes}
     return model_call(
         "plan",
@@ -117,7 +115,7 @@ def test_visit_and_files_of_a_stage_are_in_its_key(name: str, change: dict) -> N
 
 
 def test_nothing_of_the_run_is_in_the_key() -> None:
-    def made(place: PlaceOfCall, tries: str):
+    def made(place: RunPaths, tries: str):
         told = f"Goal: ship\nRun: {place.run_id}\nCompleted stages:\n- plan (Plan): success{tries} - done"
         return _model(place, prompt=with_context(told, f"Look into {place.directories[0]}/plan."), preamble=told)
 
@@ -127,7 +125,7 @@ def test_nothing_of_the_run_is_in_the_key() -> None:
 
 
 def test_a_context_counts_without_what_it_cost() -> None:
-    def made(place: PlaceOfCall, usage: object):
+    def made(place: RunPaths, usage: object):
         results = [{"id": "a", "status": "success", "usage": usage, "notes": f"of {place.run_id}"}]
         return command_call("t", "make", {"parallel.results": results}, place=place)
 
@@ -144,7 +142,7 @@ def test_a_node_declares_what_it_reads() -> None:
 
 def test_attributes_that_change_no_answer_are_not_in_the_key() -> None:
     def made(**attrs):
-        return handler_call("t", "my", "1", attrs, {}, place=PlaceOfCall())
+        return handler_call("t", "my", "1", attrs, {}, place=RunPaths())
 
     assert made(rows=3).digest == made(rows=3, cache=True, timeout="3s", max_retries=2).digest
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attractor_nb.decisions.replays.cache_rules import UNCACHED_TYPES, is_declared, nearest, refusal
+from attractor_nb.decisions.replays.cache_keys import UNCACHED_TYPES, is_declared, nearest, refusal
 from attractor_nb.model.calls.call_content import CallInputs, InputChange, StageCall
 from attractor_nb.model.graph import Node
 from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES

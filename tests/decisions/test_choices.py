@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.decisions.answers.gate_choices import (
+from attractor_nb.decisions.gate_choices import (
     GateChoice,
     check_answer,
     choices_of,
@@ -14,8 +14,8 @@ from attractor_nb.decisions.answers.gate_choices import (
     find_choice,
     side_of,
 )
-from attractor_nb.decisions.routing import Seen, select_edge
-from attractor_nb.engine import handed_in
+from attractor_nb.decisions.routing import ConditionOutcome, select_edge
+from attractor_nb.engine import gates
 from attractor_nb.errors import AnswerRefused
 from attractor_nb.interviewers.unattended import answer_of
 from attractor_nb.model.events import InterviewCompleted
@@ -120,7 +120,7 @@ def test_an_exact_answer_takes_its_choice_and_one_that_several_match_none(choice
 @pytest.mark.parametrize("label", ["Go", "go", "GO"])
 def test_a_label_that_a_stage_prefers_takes_the_edge_that_is_labelled_exactly_so(build, label):
     plan = build.plan([("a", to, {"label": to}) for to in ("Go", "go")])
-    step = select_edge(plan.nodes["a"], Seen(StageStatus.SUCCESS, label), (), {}.get)
+    step = select_edge(plan.nodes["a"], ConditionOutcome(StageStatus.SUCCESS, label), (), {}.get)
     assert step.target == (label if label == "go" else "Go")
 
 
@@ -133,7 +133,7 @@ def test_ruling_23_the_run_follows_the_edge_that_was_chosen(build, written):
     plan = build.plan([("gate", to, {"label": label, "default": default}) for label, to, default in written])
     gate = plan.nodes["gate"]
     for choice in choices_of([edge.edge for edge in gate.edges]):
-        step = select_edge(gate, Seen(StageStatus.SUCCESS, choice.label), (choice.target,), {}.get)
+        step = select_edge(gate, ConditionOutcome(StageStatus.SUCCESS, choice.label), (choice.target,), {}.get)
         assert step.target == choice.target
 
 
@@ -308,13 +308,13 @@ def test_ruling_23_a_default_of_yes_or_no_is_the_word(wanted, value):
 @pytest.mark.parametrize("word", ["timeout", "skipped"])
 def test_ruling_23_a_typed_word_is_never_a_timeout_or_a_skip(word):
     asked = asked_of(offered("go", word))
-    for answer in (handed_in.given_answer(asked, word, ""), answer_of(word, asked, "x"), answer_of([word], asked, "x")):
+    for answer in (gates.given_answer(asked, word, ""), answer_of(word, asked, "x"), answer_of([word], asked, "x")):
         checked = check_answer(asked, answer)
         assert checked.selected_option.label == word
         assert not (checked.is_timeout)
         assert not (checked.is_skipped)
     with pytest.raises(AnswerRefused):
-        check_answer(GATE, handed_in.given_answer(GATE, word, ""))
+        check_answer(GATE, gates.given_answer(GATE, word, ""))
     assert check_answer(FREE, answer_of(word, FREE, "x")).text == word
     assert not (answer_of(word, FREE, "x").is_timeout)
     assert not (answer_of(word, FREE, "x").is_skipped)
@@ -323,10 +323,10 @@ def test_ruling_23_a_typed_word_is_never_a_timeout_or_a_skip(word):
 
 def test_ruling_23_a_recorded_answer_goes_by_its_label_where_the_keys_have_changed():
     recorded = InterviewCompleted(duration=1.0, answer="1", label="10")
-    found = handed_in.recorded_answer(recorded, asked_of(offered("10", "5", "1")))
+    found = gates.recorded_answer(recorded, asked_of(offered("10", "5", "1")))
     assert found.selected_option.label == "10"
 
 
 def test_ruling_23_a_target_of_a_yes_no_gate_is_the_word_that_leads_there():
     asked = Question("Q", QuestionType.YES_NO, metadata={"targets": {"yes": "ship", "no": "yank"}})
-    assert check_answer(asked, handed_in.given_answer(asked, "yank", "")).value == "no"
+    assert check_answer(asked, gates.given_answer(asked, "yank", "")).value == "no"

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor_nb import parse_dot
-from attractor_nb.decisions.limits.bounds import bounds_of
-from attractor_nb.decisions.planning.plan_compiling import compile_plan
+from attractor_nb.decisions.bounds import bounds_of
+from attractor_nb.decisions.planning.plan import compile_plan
 from attractor_nb.model.calls.providers import ModelName
 from attractor_nb.model.outcome import Usage
 from attractor_nb.studio.estimate.estimated_usage import Assumptions, Estimator, NodeCalls, RunEstimate

@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 
 from attractor_nb import FunctionBackend, Pipeline
-from attractor_nb.decisions.hindsight.journal import Journal
-from attractor_nb.decisions.hindsight.route_explanation import all_route_reasons, route_reasons_of, seen_at_commits
-from attractor_nb.decisions.hindsight.visit_causes import arrival_of
-from attractor_nb.decisions.planning.plan_compiling import compile_plan
+from attractor_nb.decisions.history.journal import Journal
+from attractor_nb.decisions.history.route_explanation import (
+    all_route_reasons,
+    arrival_of,
+    route_reasons_of,
+    seen_at_commits,
+)
+from attractor_nb.decisions.planning.plan import compile_plan
 from attractor_nb.model.events import DebuggerChanged, PipelineForked, PipelineStarted, StageCompleted, StageStarted
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.storage.stored_run import read_run

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attractor_nb.decisions.failure_routes import end_reason, next_step
-from attractor_nb.decisions.routing import Seen
+from attractor_nb.decisions.routing import ConditionOutcome, end_reason, next_step
 from attractor_nb.model.outcome import Outcome, StageStatus
 
 DIAMOND = {"shape": "diamond"}
@@ -17,12 +16,12 @@ def out(target, **attrs):
 
 
 def after(plan, outcome, seen=None, node="work"):
-    seen = seen or Seen(outcome.status, outcome.preferred_label)
+    seen = seen or ConditionOutcome(outcome.status, outcome.preferred_label)
     return next_step(plan, plan.nodes[node], outcome, seen, {"flag": "on"}.get)
 
 
 def why(plan, outcome, seen=None, node="work"):
-    seen = seen or Seen(outcome.status, outcome.preferred_label)
+    seen = seen or ConditionOutcome(outcome.status, outcome.preferred_label)
     return end_reason(plan, plan.nodes[node], outcome, seen, {"flag": "on"}.get)
 
 
@@ -154,7 +153,7 @@ def test_ruling_14_a_stage_without_edges_may_end_the_run_with_its_outcome(build)
 
 def routed_by_diamond(build, *edges, **attrs):
     plan = build.plan([("check", target, values) for target, values in edges], {"check": DIAMOND}, **attrs)
-    seen = Seen(StageStatus.FAIL, "")
+    seen = ConditionOutcome(StageStatus.FAIL, "")
     return plan, after(plan, Outcome.success(), seen, "check"), seen
 
 
@@ -183,7 +182,7 @@ def test_a_diamond_of_its_own_outcome_is_not_a_route_for_failures(build):
 
 def test_a_diamond_of_its_own_outcome_leaves_as_any_stage(build):
     plan = build.plan([("check", "done")], {"check": DIAMOND}, conditional_outcome="own")
-    assert after(plan, Outcome.success(), Seen(StageStatus.FAIL), "check").target == "done"
+    assert after(plan, Outcome.success(), ConditionOutcome(StageStatus.FAIL), "check").target == "done"
 
 
 AROUND = [("start", "plan"), ("plan", "fan"), ("fan", "work"), ("fan", "other"), ("work", "join"), ("other", "join")]
@@ -208,7 +207,7 @@ def test_ruling_36_where_a_failure_in_a_branch_goes(build, target, attrs, graph_
         "work": {"retry_target": target},
     }
     plan = build.plan(AROUND, nodes, **graph_attrs)
-    step = next_step(plan, plan.nodes["work"], LOST, Seen(LOST.status), {}.get, "fan/work")
+    step = next_step(plan, plan.nodes["work"], LOST, ConditionOutcome(LOST.status), {}.get, "fan/work")
     assert (step and (step.target, step.reason)) == expected
 
 
@@ -216,5 +215,5 @@ def test_ruling_36_a_fan_out_goes_where_a_branch_of_it_leads_back_to(build):
     nodes = {"fan": {"shape": "component", "retry_target": "start"}, "join": {"shape": "tripleoctagon"}}
     plan = build.plan(AROUND, nodes)
     failed = Outcome(StageStatus.FAIL, failure_reason="red", suggested_next_ids=("plan",))
-    step = next_step(plan, plan.nodes["fan"], failed, Seen(failed.status), {}.get)
+    step = next_step(plan, plan.nodes["fan"], failed, ConditionOutcome(failed.status), {}.get)
     assert (step.target, step.reason) == ("plan", "retry_target")

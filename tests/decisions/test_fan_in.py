@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.decisions.fan_outs.fan_in_choice import (
+from attractor_nb.decisions.fan_in_choice import (
     Candidate,
     UnreadableResults,
     candidates_of,
@@ -16,7 +16,7 @@ from attractor_nb.decisions.fan_outs.fan_in_choice import (
     read_choice,
     winner_updates,
 )
-from attractor_nb.handlers.verdicts import json_values
+from attractor_nb.handlers.codergen import json_values
 from attractor_nb.model.branch import BranchResult
 from attractor_nb.model.outcome import StageStatus
 

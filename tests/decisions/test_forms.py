@@ -8,14 +8,12 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from attractor_nb.decisions.answers.form_answers import check_form, form_of, form_words, value_of_text
-from attractor_nb.decisions.answers.gate_choices import check_answer
+from attractor_nb.decisions.gate_choices import check_answer, check_form, form_of, form_words, value_of_text
 from attractor_nb.decisions.replays.recorded_answers import answer_of, plain_answer, question_inputs, question_of
 from attractor_nb.errors import AnswerRefused, OptionError, TerminalError
 from attractor_nb.handlers.named_models import form_problems, named_form
-from attractor_nb.model.form import FieldKind, Form, FormField
 from attractor_nb.model.graph import Node
-from attractor_nb.model.question import Answer, Option, Question, QuestionType
+from attractor_nb.model.question import Answer, FieldKind, Form, FormField, Option, Question, QuestionType
 
 
 class Colour(enum.Enum):

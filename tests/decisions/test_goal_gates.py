@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attractor_nb.decisions.goal_gates import find_unsatisfied, never_visited, passed_over, redirect_target
+from attractor_nb.decisions.run_endings import find_unsatisfied, never_visited, passed_over, redirect_target
 from attractor_nb.model.outcome import StageStatus
 
 S, P, F, R = StageStatus.SUCCESS, StageStatus.PARTIAL_SUCCESS, StageStatus.FAIL, StageStatus.RETRY

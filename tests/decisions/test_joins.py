@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.decisions.fan_outs.joins import Join, branch_edges, joins_of, surroundings_of
+from attractor_nb.decisions.branch_policies import Join, branch_edges, joins_of, surroundings_of
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.graph import Edge, Graph, Node
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from attractor_nb import FunctionBackend, Pipeline
-from attractor_nb.decisions.hindsight.journal import Journal
+from attractor_nb.decisions.history.journal import Journal
 from attractor_nb.model.outcome import Outcome
 from attractor_nb.storage.stored_run import read_run
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from attractor_nb import FunctionBackend, Pipeline
-from attractor_nb.decisions.hindsight.journal import Journal
-from attractor_nb.decisions.hindsight.looping import explain_looping
-from attractor_nb.decisions.hindsight.route_explanation import all_route_reasons
-from attractor_nb.decisions.planning.plan_compiling import compile_plan
+from attractor_nb.decisions.history.journal import Journal
+from attractor_nb.decisions.history.looping import explain_looping
+from attractor_nb.decisions.history.route_explanation import all_route_reasons
+from attractor_nb.decisions.planning.plan import compile_plan
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.storage.stored_run import read_run
 

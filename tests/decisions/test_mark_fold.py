@@ -3,7 +3,7 @@
 import pytest
 
 from attractor_nb.decisions.mark_fold import marks_of
-from attractor_nb.model.carried_state import CarriedState
+from attractor_nb.model.carried_state import SurvivingTotals
 from attractor_nb.model.events import (
     ChildEnded,
     DebuggerChanged,
@@ -85,7 +85,7 @@ CASES = {
     "a pin holds in a resumed run": ([started("real"), change("pin"), resumed("real"), done("a")], "pinned: a"),
     "set by hand": ([started("real"), change("outcome"), done("a"), done("b")], "set by hand: a"),
     "what a restart continues": (
-        [started("real", carried=CarriedState(marks=ResultMarks("simulated", stand_ins={"b": "pinned"}))), done()],
+        [started("real", carried=SurvivingTotals(marks=ResultMarks("simulated", stand_ins={"b": "pinned"}))), done()],
         "partly simulated; pinned: b",
     ),
 }

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attractor_nb.decisions.open_questions import open_questions
+from attractor_nb.decisions.log_history import open_questions
 from attractor_nb.model.events import (
     InterviewCompleted,
     InterviewStarted,

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.decisions.fan_outs.branch_policies import (
+from attractor_nb.decisions.branch_policies import (
     ERROR_POLICIES,
     JOIN_POLICIES,
     FanOutPolicy,
-    goes_on_without,
+    continues_without,
     judged,
     kept,
     policy_of,
@@ -241,4 +241,4 @@ def test_ruling_39_a_branch_with_a_veto_fails_the_fan_out_under_each_policy():
     ],
 )
 def test_ruling_39_which_fan_outs_go_on_without_a_branch(join, error, count, attrs, goes_on):
-    assert goes_on_without(policy(join, error, count, **attrs)) is goes_on
+    assert continues_without(policy(join, error, count, **attrs)) is goes_on

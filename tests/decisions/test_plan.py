@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from attractor_nb.decisions.limits.bounds import RunBounds
-from attractor_nb.decisions.planning import plan_compiling as plan_module
-from attractor_nb.decisions.planning.plan_compiling import compile_plan
+from attractor_nb.decisions.bounds import RunBounds
+from attractor_nb.decisions.planning import plan as plan_module
+from attractor_nb.decisions.planning.plan import compile_plan
 from attractor_nb.errors import ConditionSyntaxError, OptionError
 from attractor_nb.model.graph import Graph, Node
-from attractor_nb.model.vocabulary.duration import Duration
+from attractor_nb.model.vocabulary.value_forms import Duration
 
 
 def test_edges_are_sorted_into_conditional_unconditional_and_default_best_first(build):

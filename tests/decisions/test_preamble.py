@@ -10,13 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor_nb.decisions.notes import Note
-from attractor_nb.decisions.preambles.preamble import beginning_of, build_preamble, without_incidents
-from attractor_nb.decisions.preambles.preamble_amounts import amount_of
-from attractor_nb.decisions.preambles.preamble_page import PreamblePage
-from attractor_nb.decisions.preambles.preamble_past import PreamblePast, StageSummary
-from attractor_nb.decisions.preambles.preamble_stages import claim_lines
+from attractor_nb.decisions.preamble import beginning_of, build_preamble, claim_lines, without_incidents
+from attractor_nb.decisions.preamble_page import PreamblePage, PreamblePast, StageSummary, amount_of
+from attractor_nb.model.calls.messages import estimated_tokens
 from attractor_nb.model.calls.prompt_sections import outside_fences
-from attractor_nb.model.calls.tokens import estimated_tokens
 from attractor_nb.model.vocabulary.attribute_table import FIDELITY_MODES
 
 TOKEN_BUDGETS = {"truncate": 350, "compact": 4000, "summary:low": 600, "summary:medium": 1500, "summary:high": 3000}

@@ -3,8 +3,7 @@
 import pytest
 
 from attractor_nb import parse_dot
-from attractor_nb.decisions.planning.plan_compiling import compile_plan
-from attractor_nb.decisions.planning.reach import has_loops, likely_path, most_visits
+from attractor_nb.decisions.planning.plan import compile_plan, has_loops, likely_path, most_visits
 
 ENDS = "start [shape=Mdiamond] end [shape=Msquare] a b c d x y z c2 d2"
 FAN = "fan [shape=component] join [shape=tripleoctagon] start -> fan fan -> a fan -> b a -> join b -> join"

@@ -4,8 +4,7 @@ import pytest
 
 from attractor_nb.decisions.replays.recorded_answers import answer_of, plain_answer, question_inputs, question_of
 from attractor_nb.decisions.replays.recordings import find_call, miss_report, shortened
-from attractor_nb.model.calls.call_content import CallInputs
-from attractor_nb.model.calls.recorded_call import CallPlace, RecordedCall
+from attractor_nb.model.calls.call_content import CallInputs, CallSite, RecordedCall
 from attractor_nb.model.question import Answer, Option, Question, QuestionType
 
 MAX_SHORT = 300
@@ -16,7 +15,7 @@ def inputs(**values):
 
 
 def recorded(visit=1, attempt=1, **values):
-    return RecordedCall(CallPlace("ask", visit, attempt), inputs(**values), {"text": "said"})
+    return RecordedCall(CallSite("ask", visit, attempt), inputs(**values), {"text": "said"})
 
 
 @pytest.mark.parametrize(
@@ -35,24 +34,24 @@ def recorded(visit=1, attempt=1, **values):
 )
 def test_equal_calls_are_given_in_their_turn(turns, used, now, found):
     calls = [recorded(*turn) for turn in turns]
-    assert find_call(calls, used, CallPlace("ask", *now), inputs()) == found
+    assert find_call(calls, used, CallSite("ask", *now), inputs()) == found
 
 
 def test_what_goes_in_tells_calls_apart_and_for_an_unknown_backend_the_prompt_alone():
     calls = [recorded(model="n")]
-    assert find_call(calls, (), CallPlace("ask"), inputs()) is None
-    assert find_call(calls, (), CallPlace("ask"), inputs(), is_described=False) == 0
+    assert find_call(calls, (), CallSite("ask"), inputs()) is None
+    assert find_call(calls, (), CallSite("ask"), inputs(), is_described=False) == 0
     other = CallInputs("model", "ask", {"prompt": "Say that.", "model": "n"})
-    assert find_call(calls, (), CallPlace("ask"), other, is_described=False) is None
+    assert find_call(calls, (), CallSite("ask"), other, is_described=False) is None
 
 
 def test_a_command_is_no_model_call():
     command = CallInputs("command", "ask", {"prompt": "Say it.", "model": "m"})
-    assert find_call([recorded()], (), CallPlace("ask"), command) is None
+    assert find_call([recorded()], (), CallSite("ask"), command) is None
 
 
 def said(calls, now, used=frozenset(), **options):
-    return miss_report(calls, used, CallPlace("ask"), now, ["fan/a/ask"], **options)
+    return miss_report(calls, used, CallSite("ask"), now, ["fan/a/ask"], **options)
 
 
 def test_a_miss_names_each_input_that_changed_against_the_nearest_call():

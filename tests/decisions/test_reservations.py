@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attractor_nb.decisions.limits.bounds import Reached
-from attractor_nb.decisions.limits.reservations import Account, Claim, Reservations
+from attractor_nb.decisions.bounds import Account, BoundReached, Claim, Reservations
 from attractor_nb.model.outcome import Usage
 
 
@@ -13,7 +12,7 @@ def account(max_usd=None, above=None, max_tokens=None):
     def reached(spent, who):
         over = max_usd is not None and (spent.cost_usd or 0.0) >= max_usd
         over = over or (max_tokens is not None and spent.total_tokens >= max_tokens)
-        return Reached("max_budget_usd", f"reached before {who}") if over else None
+        return BoundReached("max_budget_usd", f"reached before {who}") if over else None
 
     return Account(above, max_usd, max_tokens, reached)
 
@@ -22,7 +21,7 @@ def usd(amount):
     return Usage(0, 0, amount, 1)
 
 
-class Desk:
+class Queue:
     """Makes claims, and knows how they stand."""
 
     def __init__(self):
@@ -46,77 +45,77 @@ class Desk:
 
 
 def test_claims_that_fit_beside_each_other_are_granted_at_once():
-    desk, bounded = Desk(), account(8.0)
-    claims = [desk.claim(bounded, 3.5) for _ in range(4)]
-    assert desk.granted == claims[:2]
-    assert not desk.refused
+    queue, bounded = Queue(), account(8.0)
+    claims = [queue.claim(bounded, 3.5) for _ in range(4)]
+    assert queue.granted == claims[:2]
+    assert not queue.refused
 
 
 def test_what_was_reserved_and_not_spent_is_there_for_others():
-    desk, bounded = Desk(), account(8.0)
-    first, _, third = (desk.claim(bounded, 3.5) for _ in range(3))
-    desk.end(first, 0.1)
-    assert third in desk.granted
+    queue, bounded = Queue(), account(8.0)
+    first, _, third = (queue.claim(bounded, 3.5) for _ in range(3))
+    queue.end(first, 0.1)
+    assert third in queue.granted
 
 
 def test_a_claim_that_never_fits_is_granted_when_it_is_alone():
-    desk, bounded = Desk(), account(8.0)
-    small, large = desk.claim(bounded, 1.0), desk.claim(bounded, 50.0)
-    assert large not in desk.granted
-    desk.end(small, 1.0)
-    assert large in desk.granted
+    queue, bounded = Queue(), account(8.0)
+    small, large = queue.claim(bounded, 1.0), queue.claim(bounded, 50.0)
+    assert large not in queue.granted
+    queue.end(small, 1.0)
+    assert large in queue.granted
 
 
 def test_small_claims_do_not_pass_a_large_one():
-    desk, bounded = Desk(), account(8.0)
-    first, large = desk.claim(bounded, 5.0), desk.claim(bounded, 7.0)
-    small = desk.claim(bounded, 0.1)
-    assert desk.granted == [first]
-    desk.end(first, 0.5)
-    assert desk.granted == [large, small]
+    queue, bounded = Queue(), account(8.0)
+    first, large = queue.claim(bounded, 5.0), queue.claim(bounded, 7.0)
+    small = queue.claim(bounded, 0.1)
+    assert queue.granted == [first]
+    queue.end(first, 0.5)
+    assert queue.granted == [large, small]
 
 
 def test_who_waits_for_an_account_of_its_own_keeps_nobody_else_waiting():
-    desk, whole = Desk(), account(100.0)
+    queue, whole = Queue(), account(100.0)
     one, other = account(4.0, whole), account(4.0, whole)
-    desk.claim(one, 3.0)
-    waiting, free = desk.claim(one, 3.0), desk.claim(other, 3.0)
-    assert waiting not in desk.granted
-    assert free in desk.granted
+    queue.claim(one, 3.0)
+    waiting, free = queue.claim(one, 3.0), queue.claim(other, 3.0)
+    assert waiting not in queue.granted
+    assert free in queue.granted
 
 
 def test_nobody_is_refused_while_somebody_else_is_paid_and_all_are_afterwards():
-    desk, bounded = Desk(), account(8.0)
-    first = desk.claim(bounded, 10.0)
-    others = [desk.claim(bounded, 1.0) for _ in range(3)]
-    assert not desk.refused
-    desk.end(first, 9.0)
-    assert desk.refused == others
+    queue, bounded = Queue(), account(8.0)
+    first = queue.claim(bounded, 10.0)
+    others = [queue.claim(bounded, 1.0) for _ in range(3)]
+    assert not queue.refused
+    queue.end(first, 9.0)
+    assert queue.refused == others
 
 
 @pytest.mark.parametrize(("cost", "at_once"), [(0.5, 8), (2.0, 1), (0.0, 9)])
 def test_of_what_nobody_knows_the_first_goes_alone_and_the_next_count_twice_the_dearest(cost, at_once):
-    desk, bounded = Desk(), account(8.5)
-    claims = [desk.claim(bounded, None) for _ in range(10)]
-    assert desk.granted == claims[:1]
-    desk.end(claims[0], cost)
-    assert len(desk.granted) == at_once
+    queue, bounded = Queue(), account(8.5)
+    claims = [queue.claim(bounded, None) for _ in range(10)]
+    assert queue.granted == claims[:1]
+    queue.end(claims[0], cost)
+    assert len(queue.granted) == at_once
 
 
 def test_each_kind_of_what_nobody_knows_has_a_first_one():
-    desk, bounded = Desk(), account(100.0)
-    desk.end(desk.claim(bounded, None, "small"), 0.001)
-    desk.claim(bounded, None, "large")
-    assert desk.claim(bounded, None, "large") not in desk.granted
+    queue, bounded = Queue(), account(100.0)
+    queue.end(queue.claim(bounded, None, "small"), 0.001)
+    queue.claim(bounded, None, "large")
+    assert queue.claim(bounded, None, "large") not in queue.granted
 
 
 def test_a_claim_that_is_taken_back_while_it_waits_lets_the_next_go_on():
-    desk, bounded = Desk(), account(8.0)
-    desk.claim(bounded, 5.0)
-    large, small = desk.claim(bounded, 7.0), desk.claim(bounded, 1.0)
-    desk.reservations.release(large)
-    desk.decide()
-    assert small in desk.granted
+    queue, bounded = Queue(), account(8.0)
+    queue.claim(bounded, 5.0)
+    large, small = queue.claim(bounded, 7.0), queue.claim(bounded, 1.0)
+    queue.reservations.release(large)
+    queue.decide()
+    assert small in queue.granted
 
 
 def test_what_an_account_is_settled_to_counts_for_all_above_it():
@@ -143,21 +142,21 @@ def trees(draw):
 @settings(max_examples=300, deadline=None)
 @given(trees(), st.data())
 def test_ruling_18_whatever_the_order_each_bound_holds_within_one_claim_and_everybody_ends(accounts, data):
-    desk, largest = Desk(), dict.fromkeys(accounts, 0.0)
+    queue, largest = Queue(), dict.fromkeys(accounts, 0.0)
     wishes = data.draw(st.lists(st.tuples(st.sampled_from(accounts), AMOUNTS), max_size=15))
     made = []
-    while wishes or desk.granted:
-        if wishes and (not desk.granted or data.draw(st.booleans())):
-            made.append(desk.claim(*wishes.pop()))
+    while wishes or queue.granted:
+        if wishes and (not queue.granted or data.draw(st.booleans())):
+            made.append(queue.claim(*wishes.pop()))
             continue
-        claim = data.draw(st.sampled_from(desk.granted))
+        claim = data.draw(st.sampled_from(queue.granted))
         share = data.draw(st.sampled_from((0.0, 0.25, 1.0)))
         for each in claim.account.chain:
             largest[each] = max(largest[each], claim.most[0])
-        desk.end(claim, claim.most[0] * share)
+        queue.end(claim, claim.most[0] * share)
         for each in accounts:
             assert each.max_usd is None or each.usd <= each.max_usd + largest[each] + 1e-9
-    assert not desk.reservations.waiting, "somebody waits for ever"
+    assert not queue.reservations.waiting, "somebody waits for ever"
     assert not any(each.held for each in accounts)
 
 
@@ -166,13 +165,13 @@ def test_ruling_18_whatever_the_order_each_bound_holds_within_one_claim_and_ever
 def test_ruling_18_what_nobody_knows_holds_the_bound_while_nothing_costs_twice_the_dearest_when_it_began(
     bound, costs, data
 ):
-    desk, bounded = Desk(), account(bound)
-    claims = [desk.claim(bounded, None) for _ in costs]
+    queue, bounded = Queue(), account(bound)
+    claims = [queue.claim(bounded, None) for _ in costs]
     dearest = 0.0
-    while desk.granted:
-        claim = data.draw(st.sampled_from(desk.granted))
+    while queue.granted:
+        claim = data.draw(st.sampled_from(queue.granted))
         cost = min(costs[claims.index(claim)], claim.most[0])  # of the first, which is alone, nothing is known
         dearest = max(cost, dearest)
-        desk.end(claim, cost)
+        queue.end(claim, cost)
     assert bounded.usd <= bound + dearest + 1e-9
-    assert not desk.reservations.waiting
+    assert not queue.reservations.waiting

@@ -6,7 +6,7 @@ import time
 import pytest
 from jsonschema import Draft202012Validator
 
-from attractor_nb.decisions.answers.response_schemas import ResponseSchema, native_schema, schema_problem
+from attractor_nb.decisions.response_schemas import ResponseSchema, native_schema, schema_problem
 from attractor_nb.model.graph import Node
 
 OPTIONAL = {"type": "object", "properties": {"items": {"type": "array"}, "note": {"type": "string"}}}

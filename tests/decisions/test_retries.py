@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.decisions.outcome_checks import checked_outcome
+from attractor_nb.decisions.commits import checked_outcome
 from attractor_nb.decisions.retries import (
     PRESETS,
     BackoffConfig,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.decisions.routing import Seen, describe_no_match, select_edge
+from attractor_nb.decisions.routing import ConditionOutcome, describe_no_match, select_edge
 from attractor_nb.model.outcome import StageStatus
 
 SUCCESS, FAIL = StageStatus.SUCCESS, StageStatus.FAIL
@@ -14,7 +14,7 @@ CONTEXT = {"tests": 3, "ok": True, "context.stage": "late"}
 
 
 def choose(plan, *, status=SUCCESS, label="", suggested=(), context=None):
-    return select_edge(plan.nodes["work"], Seen(status, label), suggested, (context or CONTEXT).get)
+    return select_edge(plan.nodes["work"], ConditionOutcome(status, label), suggested, (context or CONTEXT).get)
 
 
 def out(target, **attrs):
@@ -159,7 +159,7 @@ def test_a_selected_edge_has_no_condition_or_one_that_holds(build, edges):
 
 def test_a_missing_match_names_each_condition_and_the_values_it_saw(build):
     plan = build.plan([out("a", condition="tests=0 && ok=true"), out("b", condition="outcome=fail")])
-    text = describe_no_match(plan.nodes["work"], Seen(SUCCESS, "Go"), CONTEXT.get)
+    text = describe_no_match(plan.nodes["work"], ConditionOutcome(SUCCESS, "Go"), CONTEXT.get)
     assert text == (
         'no matching edge from work (outcome success, preferred label "Go"): '
         'a when `tests=0` saw "3"; b when `outcome=fail` saw "success"'
@@ -168,11 +168,11 @@ def test_a_missing_match_names_each_condition_and_the_values_it_saw(build):
 
 def test_a_long_value_is_cut_in_the_message(build):
     plan = build.plan([out("a", condition="text=no")])
-    text = describe_no_match(plan.nodes["work"], Seen(SUCCESS), {"text": "x" * 5000}.get)
+    text = describe_no_match(plan.nodes["work"], ConditionOutcome(SUCCESS), {"text": "x" * 5000}.get)
     assert len(text) < 200
 
 
 def test_an_unconditional_edge_that_a_failure_may_not_take_is_named_as_such(build):
     plan = build.plan([out("a")])
-    text = describe_no_match(plan.nodes["work"], Seen(FAIL), CONTEXT.get)
+    text = describe_no_match(plan.nodes["work"], ConditionOutcome(FAIL), CONTEXT.get)
     assert text == "no matching edge from work (outcome fail): a is not for a failure"

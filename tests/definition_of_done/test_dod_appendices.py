@@ -3,7 +3,7 @@
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.model.vocabulary.attribute_kinds import Scope
+from attractor_nb.model.vocabulary.attribute_table import Scope
 from attractor_nb.model.vocabulary.attributes import attribute
 
 UNSET = (None, "")

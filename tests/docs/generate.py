@@ -21,17 +21,16 @@ from pathlib import Path
 from typing import Any
 
 from attractor_nb import errors
-from attractor_nb.languages.dot.literals import KEYWORDS
+from attractor_nb.languages.dot.writer import KEYWORDS
 from attractor_nb.lint import BUILT_IN_RULES
-from attractor_nb.maps.map_options import MapOptions
+from attractor_nb.maps.map_work import MapOptions
 from attractor_nb.model.inputs import ENGINE_KEYS, STAGE_KEYS
-from attractor_nb.model.terminal_text import shown
-from attractor_nb.model.vocabulary.attribute_kinds import AttributeSpec, Scope
-from attractor_nb.model.vocabulary.attribute_table import TABLE
+from attractor_nb.model.texts import shown
+from attractor_nb.model.vocabulary.attribute_table import TABLE, AttributeSpec, Scope
 from attractor_nb.model.vocabulary.attributes import literal_text
-from attractor_nb.model.vocabulary.duration import Duration
 from attractor_nb.model.vocabulary.option_meanings import OF_A_MAP, OF_A_PIPELINE, OF_A_RUN
 from attractor_nb.model.vocabulary.shapes import SHAPE_ALIASES, SHAPE_TO_TYPE
+from attractor_nb.model.vocabulary.value_forms import Duration
 from attractor_nb.model.vocabulary.variables import GOAL, NAMING_ATTRIBUTES
 from attractor_nb.notebook.fitting_values import CONDITIONS
 from attractor_nb.runtime.definition import Definition

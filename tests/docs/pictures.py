@@ -41,7 +41,7 @@ RELEASE = """digraph Release {
 SLIP = RELEASE.replace("tests -> review", "tests -> revew")
 MODEL = """import asyncio
 from attractor_nb import Usage
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 ANSWERS = {
     "plan": "1. `report.py`: a `--json` flag beside `--csv`.\\n2. One object for each row of the table.\\n3. Tests: no rows, one row, other scripts.",
     "write": "```diff\\n+ parser.add_argument(\\"--json\\", action=\\"store_true\\")\\n+ if args.json:\\n+     print(json.dumps(rows, ensure_ascii=False))\\n```",

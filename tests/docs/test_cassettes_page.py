@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from attractor_nb.cassettes import MODES
-from attractor_nb.cassettes.stage_files import MAX_FILE_BYTES, MAX_FILES
+from attractor_nb.cassettes.recorded_commands import MAX_FILE_BYTES, MAX_FILES
 from attractor_nb.cassettes.tape import KEEP_SECONDS, MAX_ANSWER_BYTES
 from attractor_nb.model.vocabulary.option_meanings import CASSETTE_MODES
 

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from attractor_nb import Pipeline
-from attractor_nb.model.vocabulary.repetition import DEFAULT_MAX_ITEMS
+from attractor_nb.model.vocabulary.value_forms import DEFAULT_MAX_ITEMS
 from tests.pipeline.test_for_each import PerItem
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from attractor_nb.model.terminal_text import STEERING
+from attractor_nb.model.texts import STEERING
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]

@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from attractor_nb.pipeline.runs import RunRow, RunTable
-from attractor_nb.storage.run_lists.listing import MAX_CHECKED_BYTES
-from attractor_nb.storage.run_lists.removal import REMAINS_BEGINNING
-from attractor_nb.storage.run_lists.run_tags import TAGS_NAME
+from attractor_nb.storage.run_listing import MAX_CHECKED_BYTES, REMAINS_BEGINNING, TAGS_NAME
 from attractor_nb.studio.history.history_table import STATUSES, Filter
 from attractor_nb.studio.timeline.heat_view import MEASURES
 

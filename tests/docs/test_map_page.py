@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from attractor_nb.maps.map_options import own_options
+from attractor_nb.maps.map_work import own_options
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "map.md").read_text("utf-8")
 

@@ -9,7 +9,7 @@ import pytest
 from attractor_nb import ProviderBackend
 from attractor_nb.decisions.retries import MAX_ASKED_DELAY_SECONDS
 from attractor_nb.model.calls.providers import PROVIDERS
-from attractor_nb.model.vocabulary.attribute_kinds import Scope
+from attractor_nb.model.vocabulary.attribute_table import Scope
 from attractor_nb.model.vocabulary.attributes import attribute
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/models.md").read_text("utf-8")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from attractor_nb import Pipeline, Run
 from attractor_nb.studio.compare.compare_runs import Comparison
-from attractor_nb.studio.share.export_page import MAX_BYTES
+from attractor_nb.studio.export_page import MAX_BYTES
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "sharing.md").read_text("utf-8")
 

@@ -12,7 +12,7 @@ from attractor_nb.model.events import PipelineForked
 from attractor_nb.runtime.prepare.run_options import BOUNDS
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX
 from attractor_nb.storage.manifest_file import Manifest
-from attractor_nb.studio.replay.replay_run import Moment, Replay
+from attractor_nb.studio.replay_frames import Moment, Replay
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "time-travel.md").read_text(encoding="utf-8")
 

@@ -7,9 +7,8 @@ import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.backends.llm.tools.catalog import DEFAULT_COMMAND_SECONDS, MAX_COMMAND_SECONDS, TOOLS
-from attractor_nb.backends.llm.tools.file_tools import MAX_LISTED
+from attractor_nb.backends.llm.tools.file_tools import MAX_LISTED, MAX_RESULT_CHARACTERS
 from attractor_nb.backends.llm.tools.tool_calls import MAX_CALLS, NOT_STARTED, TIMED_OUT
-from attractor_nb.backends.llm.tools.tool_problems import MAX_RESULT_CHARACTERS
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "tools.md").read_text("utf-8")
 
@@ -51,7 +50,7 @@ def test_the_bounds_on_the_page_are_those_of_the_code():
 
 def test_a_model_calls_the_function_on_the_page(capsys):
     """Through a function that calls the tool as a model would, in place of the model."""
-    from attractor_nb.backends.llm.tools.functions import function_tool
+    from attractor_nb.backends.llm.tools.catalog import function_tool
     from attractor_nb.stage import current_stage
 
     told = []

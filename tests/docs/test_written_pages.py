@@ -12,7 +12,7 @@ import attractor_nb
 from attractor_nb import Pipeline
 from attractor_nb.languages.condition import parse_condition
 from attractor_nb.model.vocabulary.attribute_table import TABLE
-from attractor_nb.notebook.magics import LINE_MAGICS
+from attractor_nb.notebook.extension import LINE_MAGICS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from attractor_nb import Context, Pipeline, parse_dot
+from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.decisions.effects import (
     Announce,
     Ask,
@@ -19,8 +20,7 @@ from attractor_nb.decisions.effects import (
     StageResult,
     Wait,
 )
-from attractor_nb.decisions.limits.bounds import bounds_of
-from attractor_nb.decisions.planning.plan_compiling import compile_plan
+from attractor_nb.decisions.planning.plan import compile_plan
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.decisions.traversal import traverse
 from attractor_nb.engine.runner import mirror_graph

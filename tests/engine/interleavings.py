@@ -2,7 +2,7 @@
 
 Usage: python tests/engine/interleavings.py [--branches N] [--stages N] [--jobs N] [--every N]
 
-The real branches run (``engine.branch_walks.FanOut``, ``traverse_branch``, ``RunState``, ``Context``) on a loop
+The real branches run (``engine.walking.FanOut``, ``traverse_branch``, ``RunState``, ``Context``) on a loop
 whose only outside world is a scheduler: when nothing can go on, it lets one of the waiting stages end. Each run
 is looked at in three ways: what it came to under each policy, whether the log folds to the state that the live
 run had, and whether a run that is cut off somewhere and goes on from its log repeats nothing and comes to the same.
@@ -33,11 +33,11 @@ from typing import Any
 from msgspec import Struct
 
 from attractor_nb.context import Context
+from attractor_nb.decisions.branch_policies import FanOutPolicy, judged, kept, settled
 from attractor_nb.decisions.effects import StageResult
-from attractor_nb.decisions.fan_outs.branch_policies import FanOutPolicy, judged, kept, settled
-from attractor_nb.decisions.planning.plan_compiling import compile_plan
+from attractor_nb.decisions.planning.plan import compile_plan
 from attractor_nb.decisions.run_state import RunState
-from attractor_nb.engine.branch_walks import FanOut
+from attractor_nb.engine.walking import FanOut
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.events import ParallelBranchCompleted, ParallelBranchStarted, StageEnd, StageStarted
 from attractor_nb.model.outcome import Outcome, StageStatus
@@ -225,7 +225,7 @@ def end_of(results):
     return as_value([result.to_plain() for result in results])
 
 
-class Course:
+class EdgeRoute:
     """All runs of one fan-out under one way of settling."""
 
     def __init__(self, branches, stages, script, settling, *, max_parallel=None):
@@ -426,7 +426,7 @@ def run_course(branches, stages, script, settling, *, first=(), max_parallel=Non
         every: How many orders there are to one that is folded, cut off and gone on with.
         ends: Takes what they came to.
     """
-    course = Course(branches, stages, script, settling, max_parallel=max_parallel)
+    course = EdgeRoute(branches, stages, script, settling, max_parallel=max_parallel)
     choices, count = list(first), 0
     while choices is not None and choices[: len(first)] == list(first):
         try:
@@ -447,7 +447,7 @@ def run_states(branches, stages, script, settling, *, every=1):
     Returns:
         How many orders that took, and what they came to, each once.
     """
-    course = Course(branches, stages, script, settling)
+    course = EdgeRoute(branches, stages, script, settling)
     count, ends = 0, set()
     for results in course.explore(every=every):
         check_judgement(settling, results)
@@ -459,7 +459,7 @@ def run_states(branches, stages, script, settling, *, every=1):
 
 def run_random(branches, stages, script, settling, *, seed, runs):
     """Run orders by chance; how many."""
-    course, chance = Course(branches, stages, script, settling), random.Random(seed)
+    course, chance = EdgeRoute(branches, stages, script, settling), random.Random(seed)
     course.scheduler.chance = chance
     for _ in range(runs):
         results, _ = course.check(())

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from attractor_nb import Outcome, Pipeline
-from attractor_nb.engine.branch_walks import FanOut
+from attractor_nb.engine.walking import FanOut
 from attractor_nb.side_by_side import _settled
 from attractor_nb.testing import ManualClock
 

@@ -13,7 +13,7 @@ from attractor_nb.model.events import PipelineInterrupted
 NODE = "a [{attrs}] start -> a -> done"
 
 
-class Reached:
+class BoundReached:
     """Tells a test that a stage is under way, and lets it end."""
 
     def __init__(self):
@@ -46,7 +46,7 @@ def stop_at(pipeline, begun, **options):
 @pytest.mark.parametrize("more", ["", ", timeout=60s"], ids=["no_limit", "with_limit"])
 @pytest.mark.parametrize("kind", ["plain", "coroutine", "swallowing"])
 def test_a_run_is_stopped_in_a_handler(make, kind, more):
-    reached = Reached()
+    reached = BoundReached()
     pipeline = make(NODE.format(attrs=f'type="own"{more}'), handlers={"own": getattr(reached, kind)})
     run, result = stop_at(pipeline, reached.begun)
     reached.release.set()
@@ -57,7 +57,7 @@ def test_a_run_is_stopped_in_a_handler(make, kind, more):
 
 @pytest.mark.parametrize("kind", ["plain", "coroutine"])
 def test_a_run_is_stopped_in_a_model_call(make, kind):
-    reached = Reached()
+    reached = BoundReached()
     _, result = stop_at(make(NODE.format(attrs=""), backend=getattr(reached, kind)), reached.begun)
     reached.release.set()
     assert (result.status, result.next_node) == ("interrupted", "a")
@@ -65,7 +65,7 @@ def test_a_run_is_stopped_in_a_model_call(make, kind):
 
 @pytest.mark.parametrize("is_inner_asked", [True, False], ids=["interviewer", "deferred"])
 def test_a_run_is_stopped_at_a_gate(make, is_inner_asked):
-    reached = Reached()
+    reached = BoundReached()
 
     class Asking(DeferredInterviewer):
         async def ask(self, question):
@@ -108,7 +108,7 @@ def test_a_run_is_stopped_between_two_attempts(make):
 
 
 def test_a_run_is_stopped_while_its_backend_starts(make):
-    reached = Reached()
+    reached = BoundReached()
 
     class Slow:
         async def open(self):
@@ -200,7 +200,7 @@ async def _ended(run):
 
 
 def test_the_stop_is_recorded_and_the_run_goes_on_from_there(make):
-    reached = Reached()
+    reached = BoundReached()
     pipeline = make(NODE.format(attrs=""), backend=reached.coroutine)
     run, result = stop_at(pipeline, reached.begun)
     assert [event.reason for event in run.events() if isinstance(event, PipelineInterrupted)] == ["cancelled"]
@@ -217,7 +217,7 @@ def test_stopping_a_run_that_has_ended_does_nothing(make):
 
 
 def test_cancelling_the_await_stops_the_run(make):
-    reached = Reached()
+    reached = BoundReached()
 
     async def main():
         run = make(NODE.format(attrs=""), backend=reached.coroutine).run(durability="fast", host="kernel")

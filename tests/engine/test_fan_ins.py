@@ -4,7 +4,7 @@ import pytest
 
 from attractor_nb import Outcome, Pipeline
 from attractor_nb.errors import OptionError, RunError
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.events import ParallelStarted, RunWarning, StageFailed, StageStarted
 from attractor_nb.model.outcome import StageStatus, Usage
 from attractor_nb.testing import ScriptedBackend

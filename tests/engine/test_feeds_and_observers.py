@@ -3,7 +3,7 @@
 import threading
 
 from attractor_nb.engine.event_stream import EventStream
-from attractor_nb.engine.system_clock import SystemClock
+from attractor_nb.engine.time_limits import SystemClock
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.outcome import Outcome
 from attractor_nb.pipeline.pipeline import Pipeline

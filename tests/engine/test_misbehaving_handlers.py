@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from attractor_nb.engine.attempts import keep_changes
 from attractor_nb.engine.handler_calls import contained
-from attractor_nb.engine.worktree_commits import keep_changes
 from attractor_nb.model.events import StageStarted
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.pipeline.pipeline import Pipeline

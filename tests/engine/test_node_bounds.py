@@ -4,7 +4,7 @@ import pytest
 
 from attractor_nb import Outcome, Pipeline, Usage, current_stage
 from attractor_nb.errors import OptionError
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.events import ModelCallEnded, RunWarning, StageStarted
 
 FRAME = """digraph {

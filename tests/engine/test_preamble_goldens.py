@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from attractor_nb import Outcome
-from attractor_nb.model.calls.tokens import estimated_tokens
+from attractor_nb.model.calls.messages import estimated_tokens
 from attractor_nb.model.events import ToolCallEnded
 from attractor_nb.model.vocabulary.attribute_table import FIDELITY_MODES
 from attractor_nb.stage import current_stage

@@ -9,7 +9,7 @@ import pytest
 from attractor_nb import Pipeline, Usage, current_stage
 from attractor_nb.engine.attempt_spending import Spending
 from attractor_nb.errors import TerminalError
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.events import ModelCallEnded
 
 NAMES = [f"b{number}" for number in range(10)]

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from attractor_nb.engine.gates import Gates
-from attractor_nb.engine.system_clock import SystemClock, wait_out
+from attractor_nb.engine.time_limits import SystemClock, wait_out
 from attractor_nb.interviewers import DeferredInterviewer
 from attractor_nb.model.question import Option, Question
 from attractor_nb.testing import ManualClock

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from attractor_nb import Outcome, Run, StageStatus, current_stage
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.events import ModelCallEnded, RunWarning, StageEnd
 from attractor_nb.model.outcome import Usage
 from attractor_nb.testing import ManualClock

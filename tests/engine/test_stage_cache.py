@@ -13,8 +13,7 @@ import pytest
 
 from attractor_nb import Outcome, Pipeline, Run, StageStatus
 from attractor_nb.errors import StorageError
-from attractor_nb.model.calls.call_content import InputChange
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import InputChange, Response
 from attractor_nb.model.events import RunWarning, StageEnd
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.states import NodeStatus

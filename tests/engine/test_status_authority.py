@@ -7,11 +7,9 @@ import sys
 import pytest
 
 from attractor_nb import Answer, Outcome, Pipeline, RetryableError, StageStatus, TerminalError
-from attractor_nb.handlers.fan_in import FanInHandler
-from attractor_nb.handlers.fan_out import ParallelHandler
-from attractor_nb.handlers.manager_loop import ManagerLoopHandler
-from attractor_nb.handlers.points import ConditionalHandler, ExitHandler, StartHandler
-from attractor_nb.handlers.sub_pipeline import SubPipelineHandler
+from attractor_nb.handlers.fan_out import FanInHandler, ParallelHandler
+from attractor_nb.handlers.handler_registry import ConditionalHandler, ExitHandler, StartHandler
+from attractor_nb.handlers.manager_loop import ManagerLoopHandler, SubPipelineHandler
 from attractor_nb.handlers.wait_human import WaitHumanHandler
 from attractor_nb.model.events import RunWarning, StageStarted
 from attractor_nb.stage import current_stage

@@ -12,7 +12,7 @@ import pytest
 from attractor_nb import Pipeline, Run, runs
 from attractor_nb.errors import RunError, RunLocked, RunNotFound, StorageError
 from attractor_nb.storage.files.disk import Disk
-from attractor_nb.storage.log.fence import CLOSED_MODE
+from attractor_nb.storage.log.event_log import CLOSED_MODE
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.testing import ManualClock, ScriptedBackend
 from tests.disks.faulty_disk import FaultyDisk

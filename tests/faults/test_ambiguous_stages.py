@@ -170,9 +170,7 @@ def test_who_approves_the_first_choice_of_everything_records_a_failure(cut, tmp_
 
 
 @pytest.mark.protects(
-    "attractor_nb/runtime/resume_checks.py",
-    "if place.on_interrupted != ASK or has_interviewer(options):",
-    instead="if True:",
+    "attractor_nb/runtime/resume.py", "if place.on_interrupted != ASK or has_interviewer(options):", instead="if True:"
 )
 def test_with_nobody_to_ask_nothing_is_run_and_nothing_written(cut, tmp_path):
     """Protected by the look for somebody to ask before the run goes on: without it the run waits, or fails."""

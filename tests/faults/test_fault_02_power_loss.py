@@ -409,7 +409,7 @@ RENAMED = "        replace_file(disk, parent, name, data, is_synced=is_synced, k
     "if _is_lost_write(data, position, end, offset) and",
     instead="if False and",
 )
-@pytest.mark.protects("attractor_nb/runtime/latest_state.py", "        _check_begun(stored)\n", instead="")
+@pytest.mark.protects("attractor_nb/runtime/stored_state.py", "        _check_begun(stored)\n", instead="")
 @pytest.mark.campaign
 def test_a_power_loss_at_any_moment_of_a_run_loses_nothing_that_was_promised(record, memory_disk, campaign, figures):
     """Protected by the flush of each commit, the flushes before and after each rename, that of the run

@@ -20,7 +20,7 @@ import pytest
 from attractor_nb import Pipeline, Run, diagnose_run
 from attractor_nb.errors import AttractorError, CheckpointCorrupt, StorageError
 from attractor_nb.runtime.handles.recorded_state import StoredValues
-from attractor_nb.storage.run_lists.run_index import list_runs
+from attractor_nb.storage.run_index import list_runs
 from attractor_nb.storage.sealed_file import seal, unseal
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.testing import ManualClock, ScriptedInterviewer, SeededRandomness
@@ -322,7 +322,7 @@ def test_a_damaged_artifact_is_never_taken_for_the_value(moment, campaign, figur
 
 
 @pytest.mark.protects(
-    "attractor_nb/runtime/handles/event_fold.py",
+    "attractor_nb/runtime/handles/run_result.py",
     "            self.outcomes[event.name] = event.outcome\n",
     instead="            pass\n",
 )
@@ -448,7 +448,9 @@ def test_the_directory_of_a_finished_stage_is_not_needed_to_go_on(moment, damage
     assert resumed(moment.work) == moment.end
 
 
-@pytest.mark.protects("attractor_nb/storage/salvage.py", "    if checkpointed > log.records:", instead="    if False:")
+@pytest.mark.protects(
+    "attractor_nb/storage/directory_survey.py", "    if checkpointed > log.records:", instead="    if False:"
+)
 def test_what_is_saved_of_a_damaged_log_goes_on_to_the_same_end(moment, figures):
     """Each record is damaged in its turn, and then the whole log is gone. Protected by taking the checkpoint
     where it is newer than the records that are whole: without it a log that is gone leaves nothing."""
@@ -477,12 +479,12 @@ def test_what_is_saved_of_a_damaged_log_goes_on_to_the_same_end(moment, figures)
 
 @pytest.mark.parametrize("moment", [MOMENTS[2]], indirect=True)
 @pytest.mark.protects(
-    "attractor_nb/storage/run_status.py", "            return so(DAMAGED)", instead="            pass"
+    "attractor_nb/storage/manifest_file.py", "            return so(DAMAGED)", instead="            pass"
 )
 @pytest.mark.protects(
     "attractor_nb/storage/directory_survey.py", "MANIFEST_NAME: manifest})", instead="MANIFEST_NAME: None})"
 )
-@pytest.mark.protects("attractor_nb/storage/salvage.py", ", known_records(survey.manifest))", instead=", 0)")
+@pytest.mark.protects("attractor_nb/storage/directory_survey.py", ", known_records(survey.manifest))", instead=", 0)")
 def test_a_finished_run_that_lost_its_end_is_damaged_for_all_who_look(moment, figures):
     """The log is cut after each record, and no checkpoint is left. Protected by what the manifest knows of the
     log's length: else a run that has ended would run recorded stages again."""

@@ -56,10 +56,10 @@ def decisive_operations(operations):
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(("kind", "durability"), [("loop", "full"), ("restart", "fast")])
 @pytest.mark.protects(
-    "attractor_nb/storage/log/fence.py", "        disk.set_mode(descriptor, CLOSED_MODE)", instead="        pass"
+    "attractor_nb/storage/log/event_log.py", "        disk.set_mode(descriptor, CLOSED_MODE)", instead="        pass"
 )
 @pytest.mark.protects(
-    "attractor_nb/storage/log/fence.py",
+    "attractor_nb/storage/log/event_log.py",
     '''        """Look, then rename; that the source is gone may be the new owner's sweep."""
         self.check()''',
     instead="",

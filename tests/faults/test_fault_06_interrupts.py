@@ -27,7 +27,7 @@ from attractor_nb import Pipeline, interrupts
 from attractor_nb.decisions import run_state
 from attractor_nb.processes import local
 from attractor_nb.runtime import launch as launching
-from attractor_nb.runtime.handles import hosts
+from attractor_nb.runtime.handles import handle
 from attractor_nb.storage.stored_run import read_run
 
 pytestmark = [
@@ -127,7 +127,7 @@ def test_interrupted_before_any_line(interrupt_workers, campaign, figures, host)
     "attractor_nb/processes/local.py",
     "self._descendants.kill()  # interrupted before it was known whether anything is alive",
 )
-@pytest.mark.protects("attractor_nb/runtime/handles/hosts.py", "for _ in range(2):", instead="for _ in range(1):")
+@pytest.mark.protects("attractor_nb/runtime/handles/handle.py", "for _ in range(2):", instead="for _ in range(1):")
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.campaign
 def test_interrupted_twice(interrupt_workers, campaign, figures, host):
@@ -142,7 +142,7 @@ def test_interrupted_twice(interrupt_workers, campaign, figures, host):
     faults += drawn(of_commands, campaign.count(sample=2, full=15), seed=9, twice=True)
     waiting = {"place": ["processes/local.py", line_of("done, _ = await asyncio.wait(waited")], "nth": 1}
     ending = {"then_place": ["processes/local.py", line_of("if self._descendants.is_alive():")]}
-    told = {"then_place": ["runtime/handles/hosts.py", line_of("if not self.future.done():", hosts)]}
+    told = {"then_place": ["runtime/handles/handle.py", line_of("if not self.future.done():", handle)]}
     faults += [{"interrupt": {**waiting, **second}} for second in (ending, told)]
     tally.judge_all(interrupt_workers, host, [[fault] for fault in faults])
     tally.check()
@@ -305,7 +305,7 @@ wait
 PROGRAM = """
 import sys
 from attractor_nb.cli import main
-from attractor_nb.runtime.handles import handle, hosts
+from attractor_nb.runtime.handles import handle, handle as hosts
 handle.STOP_SECONDS = hosts.STOP_SECONDS = 1000.0  # what would wait until it gives up waits for ever
 sys.exit(main())
 """
@@ -414,7 +414,7 @@ def interrupted_script(folder, number, *more):
     return int(ended.stdout)
 
 
-@pytest.mark.protects("attractor_nb/runtime/handles/hosts.py", "at_program_end(self._stop_jobs)", instead="pass")
+@pytest.mark.protects("attractor_nb/runtime/handles/handle.py", "at_program_end(self._stop_jobs)", instead="pass")
 @pytest.mark.kind("an interrupt")
 def test_a_script_that_is_interrupted_between_start_and_wait_ends_its_run(tmp_path, campaign, figures):
     """Protected by: a program that ends stops the runs that nobody waits for, and says so."""

@@ -15,8 +15,8 @@ from attractor_nb.model.outcome import Usage
 
 WORKER = Path(__file__).parent / "workers" / "hostile_results.py"
 ATTEMPTS = "attractor_nb/engine/attempts.py"
-OUTCOMES = "attractor_nb/engine/attempt_outcomes.py"
-CHECKS = "attractor_nb/decisions/outcome_checks.py"
+OUTCOMES = "attractor_nb/engine/attempt_spending.py"
+CHECKS = "attractor_nb/decisions/commits.py"
 SOURCE = """digraph g {{
     start [shape=Mdiamond] work [type=own{more}] next [type=next] done [shape=Msquare]
     start -> work work -> next [condition="outcome=fail"] work -> done [condition="outcome=success"]

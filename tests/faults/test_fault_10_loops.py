@@ -70,11 +70,9 @@ def told(result):
     )
 
 
+@pytest.mark.protects("attractor_nb/decisions/bounds.py", "    if steps >= bounds.max_steps:", instead="    if False:")
 @pytest.mark.protects(
-    "attractor_nb/decisions/limits/bounds.py", "    if steps >= bounds.max_steps:", instead="    if False:"
-)
-@pytest.mark.protects(
-    "attractor_nb/decisions/limits/bounds.py", "if visits is not None and node_visits >= visits:", instead="if False:"
+    "attractor_nb/decisions/bounds.py", "if visits is not None and node_visits >= visits:", instead="if False:"
 )
 @pytest.mark.protects(
     "attractor_nb/decisions/run_endings.py",
@@ -87,7 +85,9 @@ def told(result):
     instead="    if False:",
 )
 @pytest.mark.protects(
-    "attractor_nb/decisions/limits/bounds.py", "cost >= budget or math.isclose(cost, budget)", instead="cost > budget"
+    "attractor_nb/decisions/bounds.py",
+    "(cost >= budget or math.isclose(cost, budget)):\n        return _reached(",
+    instead="cost > budget:\n        return _reached(",
 )
 @pytest.mark.parametrize("bound", BOUNDS)
 def test_each_bound_ends_its_loop_exactly_and_goes_on_with_a_higher_one(bound, tmp_path, figures):
@@ -149,9 +149,7 @@ def test_retries_spend_no_more_than_the_bound(bound, value, tmp_path, figures):
     )
 
 
-@pytest.mark.protects(
-    "attractor_nb/decisions/limits/bounds.py", "    if steps >= bounds.max_steps:", instead="    if False:"
-)
+@pytest.mark.protects("attractor_nb/decisions/bounds.py", "    if steps >= bounds.max_steps:", instead="    if False:")
 @pytest.mark.campaign
 def test_the_command_line_tells_how_to_go_on_from_a_bound(tmp_path):
     """From a fresh process. Protected by the comparison: without it the first command never ends so."""

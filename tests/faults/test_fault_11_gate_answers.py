@@ -73,7 +73,7 @@ def test_fifty_threads_answer_one_gate_and_one_wins(tmp_path, campaign, figures)
 
 
 @pytest.mark.protects(
-    "attractor_nb/decisions/answers/gate_choices.py",
+    "attractor_nb/decisions/gate_choices.py",
     "        raise _refused(question, given)\n    text",
     instead="        return answer\n    text",
 )

@@ -89,7 +89,7 @@ CASES = [*((name, lambda path, text=text: path.write_bytes(text)) for name, text
 
 
 @pytest.mark.protects(
-    "attractor_nb/engine/attempt_outcomes.py",
+    "attractor_nb/engine/attempt_spending.py",
     'refused = Outcome.fail(f"{planned.id}: {error.message}")',
     instead="refused = Outcome.success()",
 )

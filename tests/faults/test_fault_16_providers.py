@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from attractor_nb.backends.chat_stream import complete_chat
+from attractor_nb.backends.local_model import complete_chat
 from attractor_nb.errors import RetryableError, TerminalError
 
-STREAM = "attractor_nb/backends/chat_stream.py"
+STREAM = "attractor_nb/backends/local_model.py"
 BUSY, REFUSED = RetryableError, TerminalError
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 

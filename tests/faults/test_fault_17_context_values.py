@@ -74,7 +74,7 @@ def put_by(way, value):
 
 
 @pytest.mark.protects(
-    "attractor_nb/model/context_values.py",
+    "attractor_nb/model/redacted.py",
     '        raise _refused(key, f"{value} has no JSON form"',
     instead='        str(f"{value} has no JSON form"',
 )

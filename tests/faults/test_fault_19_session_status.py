@@ -205,7 +205,7 @@ def test_killed_at_each_operation_of_an_update_the_next_writer_gets_through_at_o
 
 
 @pytest.mark.protects(
-    "attractor_nb/sessions/session_places.py",
+    "attractor_nb/sessions/tracker.py",
     "replace_link(disk, base, ACTIVE_NAME, target, directory=path, is_synced=is_synced)",
     instead="disk.remove(ACTIVE_NAME, base)\n        disk.make_link(target, ACTIVE_NAME, base)",
 )

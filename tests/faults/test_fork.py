@@ -7,7 +7,7 @@ KILLS_AT_A_TIME = 12
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.protects("attractor_nb/storage/returned_rows.py", "disk.make_directory(temporary, home.descriptor)")
+@pytest.mark.protects("attractor_nb/storage/map_directory.py", "disk.make_directory(temporary, home.descriptor)")
 @pytest.mark.campaign
 def test_a_kill_at_any_operation_leaves_no_fork_or_one_that_can_be_resumed(ask_worker, tmp_path, campaign, figures):
     """Protected by: the directory of a fork is written under another name, and has its own when it is whole."""

@@ -19,7 +19,7 @@ from attractor_nb.context import ARTIFACT_THRESHOLD_BYTES
 from attractor_nb.decisions.retries import MAX_REASON_CHARACTERS
 from attractor_nb.engine.gates import Gates
 from attractor_nb.errors import DotSyntaxError, GraphChanged, OptionError
-from attractor_nb.handlers.response_texts import EXCERPT_CHARACTERS
+from attractor_nb.handlers.codergen import EXCERPT_CHARACTERS
 from attractor_nb.interviewers import RecordingInterviewer
 from attractor_nb.model.events import StageOutput
 from attractor_nb.model.question import Answer, Question
@@ -149,7 +149,7 @@ def run_leaky(pipeline, planted, **options):
 @pytest.mark.protects("attractor_nb/storage/log/event_lines.py", "redact_event(event)")
 @pytest.mark.protects("attractor_nb/storage/sealed_file.py", "return seal(clean)", instead="pass")
 @pytest.mark.protects("attractor_nb/context.py", "kept = redacted_value(kept)", instead="pass")
-@pytest.mark.protects("attractor_nb/model/context_values.py", " and not may_hold(value)", instead="")
+@pytest.mark.protects("attractor_nb/model/redacted.py", " and not may_hold(value)", instead="")
 @pytest.mark.protects("attractor_nb/context.py", "entry = redacted(str(entry))", instead="entry = str(entry)")
 @pytest.mark.protects(
     "attractor_nb/storage/attempt_files.py", "data = redacted(text).encode", instead="data = text.encode"
@@ -160,7 +160,7 @@ def run_leaky(pipeline, planted, **options):
     'return text if clean is plain else json_page(clean) + "\\n"',
     instead="return text",
 )
-@pytest.mark.protects("attractor_nb/engine/attempt_outcomes.py", "outcome = redacted_outcome(outcome)", instead="pass")
+@pytest.mark.protects("attractor_nb/engine/attempt_spending.py", "outcome = redacted_outcome(outcome)", instead="pass")
 @pytest.mark.protects(
     "attractor_nb/engine/gates.py",
     "question = redacted_question(replace(question, id=question.id or question.stage))",
@@ -172,10 +172,10 @@ def run_leaky(pipeline, planted, **options):
     instead="text = _message_of(error).strip()",
 )
 @pytest.mark.protects(
-    "attractor_nb/handlers/response_texts.py", "clean = redacted_response(response)", instead="clean = response"
+    "attractor_nb/handlers/codergen.py", "clean = redacted_response(response)", instead="clean = response"
 )
 @pytest.mark.protects(
-    "attractor_nb/processes/output.py", 'self._redactor.feed(data.decode("latin-1")).encode("latin-1")', instead="data"
+    "attractor_nb/processes/local.py", 'self._redactor.feed(data.decode("latin-1")).encode("latin-1")', instead="data"
 )
 @pytest.mark.protects(
     "attractor_nb/stage.py",
@@ -229,7 +229,7 @@ def test_no_planted_key_is_in_the_files_events_logs_and_views_of_a_run(
 @pytest.mark.protects("attractor_nb/storage/memory_store.py", "redact_event(event)", instead="pass")
 @pytest.mark.protects("attractor_nb/storage/memory_store.py", "text = redacted(text)", instead="pass")
 @pytest.mark.protects(
-    "attractor_nb/runtime/result_making.py", "reason=redacted(ended.reason)", instead="reason=ended.reason"
+    "attractor_nb/runtime/stored_execution.py", "reason=redacted(ended.reason)", instead="reason=ended.reason"
 )
 @pytest.mark.campaign
 def test_a_run_that_stores_nothing_lets_no_key_out_either(planted, leaky, figures):
@@ -246,7 +246,7 @@ def test_a_run_that_stores_nothing_lets_no_key_out_either(planted, leaky, figure
 
 
 @pytest.mark.protects(
-    "attractor_nb/runtime/resume_checks.py",
+    "attractor_nb/runtime/resume.py",
     '_REDACTED if stored.manifest.get("is_source_redacted") else _CHANGED',
     instead="_CHANGED",
 )
@@ -408,9 +408,7 @@ os.kill(os.getpid(), 9)
 
 
 @pytest.mark.protects(
-    "attractor_nb/sessions/agent_logs.py",
-    'self._redactor.feed(data.decode("latin-1"))',
-    instead='data.decode("latin-1")',
+    "attractor_nb/sessions/recorder.py", 'self._redactor.feed(data.decode("latin-1"))', instead='data.decode("latin-1")'
 )
 def test_the_log_of_an_agent_holds_no_key(planted, tmp_path, figures):
     """Each key in two writes, split at many places, by a process that is killed in the end: nothing else of
@@ -432,7 +430,7 @@ def test_the_log_of_an_agent_holds_no_key(planted, tmp_path, figures):
     "attractor_nb/storage/stages/artifact_store.py", "json_bytes(redacted_value(data))", instead="json_bytes(data)"
 )
 @pytest.mark.protects(
-    "attractor_nb/interviewers/recording_interviewer.py",
+    "attractor_nb/interviewers/unattended.py",
     "self.recordings.append((question, redacted_answer(answer)))",
     instead="self.recordings.append((question, answer))",
 )

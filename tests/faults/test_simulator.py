@@ -86,7 +86,7 @@ WRONG_ONCE = {
     "attractor_nb/runtime/resume.py", 'restart_of=str(directory_before(point.whole) or ""),', instead='restart_of="",'
 )
 @pytest.mark.protects(
-    "attractor_nb/storage/restart_directories.py", "        disk.sync(leftover)", instead="        pass"
+    "attractor_nb/storage/child_directories.py", "        disk.sync(leftover)", instead="        pass"
 )
 @pytest.mark.parametrize("seed", WRONG_ONCE)
 def test_a_seed_that_was_wrong_once_is_right(seed):

@@ -19,8 +19,8 @@ from pydantic_ai.models.function import FunctionModel
 from attractor_nb import Pipeline
 from attractor_nb.backends.llm.tools import tools_for
 from attractor_nb.backends.llm.tools.catalog import TOOLS
+from attractor_nb.backends.llm.tools.file_tools import ToolProblem
 from attractor_nb.backends.llm.tools.tool_calls import ToolCalls
-from attractor_nb.backends.llm.tools.tool_problems import ToolProblem
 from attractor_nb.errors import StorageError
 from attractor_nb.model.events import ToolCallEnded
 from attractor_nb.model.graph import Graph, Node

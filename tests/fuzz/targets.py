@@ -25,7 +25,7 @@ from attractor_nb.errors import (
 from attractor_nb.languages.condition import parse_condition
 from attractor_nb.languages.condition.parser import mend_condition
 from attractor_nb.languages.dot import DotDocument, embed_value, parse_dot, read_dot, write_dot
-from attractor_nb.languages.dot.literals import quote
+from attractor_nb.languages.dot.writer import quote
 from attractor_nb.languages.stylesheet import parse_stylesheet
 from attractor_nb.lint import validate
 from attractor_nb.model.checkpoint import Checkpoint

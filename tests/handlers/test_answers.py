@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.handlers.verdicts import NoAnswer, json_values, read_verdict, value_that_counts
+from attractor_nb.handlers.codergen import NoAnswer, json_values, read_verdict, value_that_counts
 from attractor_nb.model.graph import Graph, Node
 from attractor_nb.model.outcome import StageStatus
 

@@ -10,7 +10,7 @@ from attractor_nb import Attachment, Outcome, Pipeline, Run
 from attractor_nb.context import Context
 from attractor_nb.decisions.planning.executable_surface import executable_surface
 from attractor_nb.errors import ContextValueError, OptionError, TerminalError
-from attractor_nb.handlers.call_inputs import attachments_of
+from attractor_nb.handlers.codergen import attachments_of
 from attractor_nb.model.graph import Graph, Node
 from attractor_nb.stage import StageScope, current_stage
 from attractor_nb.testing.conformance import FolderFiles

@@ -7,7 +7,7 @@ import pytest
 
 from attractor_nb.errors import RetryableError
 from attractor_nb.handlers.codergen import CodergenHandler, compose_prompt
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.graph import Edge, Graph, Node
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.testing import ScriptedBackend, try_stage, verify_handler

@@ -7,10 +7,9 @@ import pytest
 from attractor_nb.backends import SimulatedBackend
 from attractor_nb.context import Context
 from attractor_nb.errors import RetryableError
-from attractor_nb.handlers.fan_in import FanInHandler
+from attractor_nb.handlers.fan_out import FanInHandler
 from attractor_nb.model.branch import BranchResult
-from attractor_nb.model.calls.call_content import StageCall
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response, StageCall
 from attractor_nb.model.graph import Graph, Node
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.testing import ScriptedBackend, try_stage

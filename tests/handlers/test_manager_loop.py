@@ -6,12 +6,11 @@ import pytest
 
 from attractor_nb.context import Context
 from attractor_nb.errors import OptionError, StorageError, TerminalError
-from attractor_nb.handlers.manager_loop import ManagerLoopHandler
-from attractor_nb.handlers.supervision import charge_of, checked_guards
+from attractor_nb.handlers.manager_loop import ManagerLoopHandler, charge_of, checked_guards
 from attractor_nb.model.child import ChildSnapshot
 from attractor_nb.model.graph import Graph, Node
 from attractor_nb.model.outcome import StageStatus, Usage
-from attractor_nb.model.vocabulary.duration import Duration
+from attractor_nb.model.vocabulary.value_forms import Duration
 from attractor_nb.stage import StageScope, enter_stage
 from attractor_nb.testing import ScriptedBackend
 from attractor_nb.testing.conformance import FolderFiles

@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from attractor_nb.errors import OptionError, TerminalError
-from attractor_nb.handlers.handler_registry import HandlerRegistry
-from attractor_nb.handlers.points import ConditionalHandler, ExitHandler, StartHandler
+from attractor_nb.handlers.handler_registry import ConditionalHandler, ExitHandler, HandlerRegistry, StartHandler
 from attractor_nb.model.graph import Node
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.testing import try_stage, verify_handler

@@ -3,8 +3,7 @@
 import asyncio
 
 from attractor_nb.context import Context
-from attractor_nb.handlers.call_inputs import rendered_node
-from attractor_nb.handlers.codergen import CodergenHandler
+from attractor_nb.handlers.codergen import CodergenHandler, rendered_node
 from attractor_nb.handlers.wait_human import WaitHumanHandler
 from attractor_nb.interviewers import AutoApproveInterviewer
 from attractor_nb.model.graph import Edge, Graph, Node

@@ -11,7 +11,7 @@ from attractor_nb.handlers.tool import ToolHandler
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.graph import Node
 from attractor_nb.model.outcome import StageStatus
-from attractor_nb.model.vocabulary.duration import Duration
+from attractor_nb.model.vocabulary.value_forms import Duration
 from attractor_nb.processes import LocalProcesses
 from attractor_nb.testing import FakeProcesses, FakeResult, try_stage, verify_handler
 

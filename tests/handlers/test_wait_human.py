@@ -10,7 +10,7 @@ from attractor_nb.interviewers import AutoApproveInterviewer, RefusingInterviewe
 from attractor_nb.model.graph import Edge, Graph, Node
 from attractor_nb.model.outcome import StageStatus
 from attractor_nb.model.question import Answer, AnswerValue, Option, QuestionType
-from attractor_nb.model.vocabulary.duration import Duration
+from attractor_nb.model.vocabulary.value_forms import Duration
 from attractor_nb.testing import ScriptedInterviewer, try_stage, verify_handler
 
 MAX_ASKED = 10

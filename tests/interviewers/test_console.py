@@ -19,8 +19,7 @@ from prompt_toolkit.output import DummyOutput
 import attractor_nb
 from attractor_nb.account import signed_here
 from attractor_nb.interviewers import ConsoleInterviewer, menus
-from attractor_nb.model.form import FieldKind, FormField
-from attractor_nb.model.question import Answer, AnswerValue, Option, Question, QuestionType
+from attractor_nb.model.question import Answer, AnswerValue, FieldKind, FormField, Option, Question, QuestionType
 from attractor_nb.testing import verify_interviewer
 
 CHOICE = Question("Ship it?", options=(Option("A", "[A] Approve"), Option("R", "Reject")), stage="review")
@@ -198,7 +197,7 @@ PACKAGE_ROOT = str(Path(attractor_nb.__file__).parent.parent)
 PROGRAM = """
 import asyncio
 from attractor_nb.interviewers import ConsoleInterviewer
-from attractor_nb.model.form import FieldKind, Form, FormField
+from attractor_nb.model.question import FieldKind, Form, FormField
 from attractor_nb.model.question import Answer, Option, Question, QuestionType
 
 fields = FormField("score", FieldKind.WHOLE), FormField("risk", FieldKind.CHOICE, choices=("low", "high"))

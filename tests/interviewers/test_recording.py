@@ -9,8 +9,7 @@ import pytest
 from attractor_nb.decisions.replays.recorded_answers import question_inputs
 from attractor_nb.errors import OptionError, StorageError, TerminalError
 from attractor_nb.interviewers import AutoApproveInterviewer, QueueInterviewer, RecordingInterviewer, ReplayInterviewer
-from attractor_nb.model.calls.call_content import CallInputs
-from attractor_nb.model.calls.recorded_call import CallPlace, RecordedCall
+from attractor_nb.model.calls.call_content import CallInputs, CallSite, RecordedCall
 from attractor_nb.model.question import Answer, Option, Question
 from attractor_nb.storage.cassette_file import Cassette, write_cassette
 from attractor_nb.storage.files.disk import Disk
@@ -98,7 +97,7 @@ def test_a_file_that_is_no_cassette_is_refused(tmp_path, text):
 def test_an_incomplete_question_or_answer_is_refused_with_what_helps(tmp_path, inputs, answer):
     asked = question_inputs(CHOICE)
     values = CallInputs(asked.kind, asked.node_id, {**asked.values, **inputs})
-    write_cassette(Disk(), tmp_path / "c.json", Cassette("", (RecordedCall(CallPlace("choice"), values, answer),)))
+    write_cassette(Disk(), tmp_path / "c.json", Cassette("", (RecordedCall(CallSite("choice"), values, answer),)))
     with pytest.raises(OptionError, match=r"c\.json holds an incomplete question or answer") as caught:
         ReplayInterviewer.load(tmp_path / "c.json")
     assert caught.value.hint == "record the interview again"

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor_nb import Pipeline
-from attractor_nb.decisions.planning.cycles import find_cycles
+from attractor_nb.decisions.planning.plan import find_cycles
 from attractor_nb.errors import AttractorError
 from attractor_nb.languages.dot import apply_edits, parse_dot
-from attractor_nb.languages.dot.literals import quote
+from attractor_nb.languages.dot.writer import quote
 from attractor_nb.lint import BUILT_IN_RULES, LintOptions, validate
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.model.graph import Edge, Graph, Node
+from attractor_nb.model.vocabulary.attribute_table import FOREIGN_NAMES
 from attractor_nb.model.vocabulary.attributes import attribute
-from attractor_nb.model.vocabulary.foreign_names import FOREIGN_NAMES
 from attractor_nb.transforms.node_attributes import StylesheetApplication
 
 ENDS = "start [shape=Mdiamond] exit [shape=Msquare]"

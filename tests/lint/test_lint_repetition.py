@@ -4,8 +4,8 @@ import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.languages.dot import apply_edits
-from attractor_nb.model.vocabulary.repetition import UNREPEATABLE
 from attractor_nb.model.vocabulary.shapes import SHAPE_TO_TYPE
+from attractor_nb.model.vocabulary.value_forms import UNREPEATABLE
 
 FRAME = "digraph top {{ {graph} start [shape=Mdiamond] done [shape=Msquare] {body} }}"
 

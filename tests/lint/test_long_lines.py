@@ -1,8 +1,8 @@
 """Lint of a graph on one very long line: work grows with the text, not with its square."""
 
 from attractor_nb.languages.dot import parse_dot
-from attractor_nb.languages.dot.literals import embed_value
-from attractor_nb.lint import source_places, validate
+from attractor_nb.languages.dot.writer import embed_value
+from attractor_nb.lint import survey, validate
 from attractor_nb.lint.rules import language_rules
 
 
@@ -19,11 +19,11 @@ def test_the_classes_of_a_node_are_placed_once(monkeypatch):
 
 def test_the_end_of_the_text_is_looked_up_once_for_all_findings():
     chain = " -> ".join(f"n{number}" for number in range(2_000))
-    source_places._end_of_graph.cache_clear()
+    survey._end_of_graph.cache_clear()
     findings = validate(
         parse_dot(f"digraph {{ start [shape=Mdiamond] exit [shape=Msquare] start -> {chain} -> exit }}")
     )
     implicit = [finding for finding in findings if finding.rule == "implicit_node"]
     assert len(implicit) == 2_000
     assert all(finding.fix.edits for finding in implicit)
-    assert source_places._end_of_graph.cache_info().misses == 1
+    assert survey._end_of_graph.cache_info().misses == 1

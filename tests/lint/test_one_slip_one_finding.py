@@ -9,7 +9,7 @@ import pytest
 
 from attractor_nb import Pipeline, Severity
 from attractor_nb.errors import DotSyntaxError
-from attractor_nb.lint.consequences import MAX_APART
+from attractor_nb.lint.entailed_findings import MAX_APART
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 REVIEW, FAN_OUT, BUGS = "code_review_loop", "fan_out", "bug_triage"

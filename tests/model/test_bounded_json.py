@@ -2,16 +2,16 @@
 
 import pytest
 
-from attractor_nb.backends.agents.saved_session import SavedSession
+from attractor_nb.backends.agents.agent_events import SavedSession
 from attractor_nb.backends.llm import addresses
 from attractor_nb.backends.local_model import _response_schema
 from attractor_nb.errors import OptionError, TerminalError
 from attractor_nb.model.bounded_json import MAX_DEPTH, read_bounded_json
 from attractor_nb.model.calls.messages import messages_of
 from attractor_nb.model.graph import Node
-from attractor_nb.notebook.magics import read_params
+from attractor_nb.notebook.extension import read_params
 from attractor_nb.runtime.handles.cache_verdict import words_of_look
-from attractor_nb.studio.debug import debug_requests
+from attractor_nb.studio import debugger
 
 DEEP = "[" * 100_000 + "]" * 100_000
 
@@ -57,7 +57,7 @@ def test_a_schema_binds_no_local_model(attrs):
 
 def test_a_parameter_and_a_value_of_the_debugger_are_texts():
     assert read_params([f"a={DEEP}"]) == {"a": DEEP}
-    assert debug_requests._read(DEEP) == DEEP
+    assert debugger._read(DEEP) == DEEP
 
 
 def test_a_file_of_endpoints_is_named(tmp_path, monkeypatch):

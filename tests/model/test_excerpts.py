@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.model.excerpts import fair_shares, first_lines, last_lines
+from attractor_nb.model.texts import fair_shares, first_lines, last_lines
 
 NEEDS = st.lists(st.integers(0, 500), max_size=12)
 

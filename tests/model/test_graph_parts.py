@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from attractor_nb.model.graph import Edge, Node
-from attractor_nb.model.vocabulary.attributed import AttrSpan
+from attractor_nb.model.vocabulary.attributes import AttrSpan
 from attractor_nb.source import SourceText, Span
 
 SPAN = SourceText("a -> b").span(0, 6)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attractor_nb.model.vocabulary.labels import accelerator_key, label_text, normalize_label
+from attractor_nb.model.vocabulary.value_forms import accelerator_key, label_text, normalize_label
 
 
 @pytest.mark.parametrize(

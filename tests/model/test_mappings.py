@@ -3,7 +3,7 @@
 import pytest
 
 from attractor_nb.errors import MappingSyntaxError
-from attractor_nb.model.vocabulary.mappings import parse_mapping
+from attractor_nb.model.vocabulary.variables import parse_mapping
 
 FORM = "write name=context.key"
 

@@ -2,13 +2,13 @@
 
 import random
 
-from attractor_nb.model import nearest_name
-from attractor_nb.model.nearest_name import edit_distance, nearest
+from attractor_nb.model import texts
+from attractor_nb.model.texts import edit_distance, nearest
 
 
 def test_names_that_have_too_little_in_common_are_not_compared(monkeypatch):
     compared = []
-    monkeypatch.setattr(nearest_name, "edit_distance", lambda *words: compared.append(words) or edit_distance(*words))
+    monkeypatch.setattr(texts, "edit_distance", lambda *words: compared.append(words) or edit_distance(*words))
     known = [f"handler_{number:03}" for number in range(500)]
     assert [nearest(f"zz{number:03}xyqwu", known) for number in range(100)] == [""] * 100
     assert not compared

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.model.nearest_name import did_you_mean, edit_distance, nearest
+from attractor_nb.model.texts import did_you_mean, edit_distance, nearest
 
 
 @pytest.mark.parametrize(

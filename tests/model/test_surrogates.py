@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.model.surrogates import ends_in_half, whole
+from attractor_nb.model.texts import ends_in_half, whole
 
 ANY = st.text(st.characters(codec=None, exclude_categories=()))
 

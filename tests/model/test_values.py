@@ -13,17 +13,16 @@ from msgspec.structs import fields, replace
 
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model import events
-from attractor_nb.model.carried_state import CarriedState
+from attractor_nb.model.carried_state import SurvivingTotals
 from attractor_nb.model.events import EVENT_TYPES, InterviewInformed, event_from_plain
 from attractor_nb.model.graph import Edge, Graph, Node
 from attractor_nb.model.instruction import Instruction
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage, read_status, usage_problem
 from attractor_nb.model.result_marks import ResultMarks
-from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
-from attractor_nb.model.vocabulary.attribute_table import TABLE
+from attractor_nb.model.vocabulary.attribute_table import TABLE, AttrType, Scope
 from attractor_nb.model.vocabulary.attributes import attribute, coerce
-from attractor_nb.model.vocabulary.duration import Duration, parse_duration
 from attractor_nb.model.vocabulary.shapes import SHAPE_TO_TYPE, type_of_shape
+from attractor_nb.model.vocabulary.value_forms import Duration, parse_duration
 
 
 @pytest.mark.parametrize(
@@ -243,7 +242,7 @@ def _sample(kind):
         "edge": 1,
         "answers": "partly simulated",
         "marks": ResultMarks("simulated", ["simulated"], {"check": "pinned"}),
-        "carried": CarriedState(
+        "carried": SurvivingTotals(
             1, 2.5, usage, {"a": usage}, {"a": 3}, {"fan/a": {"b": 2}}, 4, instructions=(Instruction("x", "a"),)
         ),
     } | dict.fromkeys(("usage", "node_usage", "run_usage", "saved", "spent"), usage)

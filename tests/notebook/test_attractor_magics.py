@@ -11,7 +11,7 @@ from traitlets.config import Config
 from attractor_nb import Pipeline, Run
 from attractor_nb.errors import OptionError
 from attractor_nb.notebook import load_ipython_extension, unload_ipython_extension
-from attractor_nb.notebook.magics import read_params
+from attractor_nb.notebook.extension import read_params
 
 HELLO = """digraph hello {
   graph [goal="Say hello"]

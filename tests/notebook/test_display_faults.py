@@ -8,15 +8,15 @@ import pytest
 
 from attractor_nb import Pipeline, diff, gates, runs
 from attractor_nb.errors import CheckpointCorrupt, SessionNotFound
-from attractor_nb.notebook import session_watch
 from attractor_nb.notebook.cell_outline import outline_of
-from attractor_nb.notebook.live.live_map import LiveMap
-from attractor_nb.notebook.live.opened_views import Beside
+from attractor_nb.notebook.environment import Names
+from attractor_nb.notebook.live import live_tables
+from attractor_nb.notebook.live.live_run import Beside
+from attractor_nb.notebook.live.live_tables import LiveMap
 from attractor_nb.notebook.past_views import PastViews
-from attractor_nb.notebook.past_widgets import TimelineView
 from attractor_nb.notebook.presenting import Presenter
 from attractor_nb.notebook.reopening import Reopener
-from attractor_nb.notebook.surroundings import Names
+from attractor_nb.notebook.view_actions import TimelineView
 
 WAIT = 30
 SECRET = "sk-ant-api03-" + "A1b2C3d4" * 8
@@ -84,7 +84,7 @@ def test_a_session_that_goes_away_has_the_reason_in_its_place():
         yield
 
     handle = SimpleNamespace(update=lambda bundle, raw: shown.append(bundle))
-    session_watch._follow(handle, states())
+    live_tables._follow(handle, states())
     assert shown == [{"text/plain": "there is no status.json in here"}]
 
 

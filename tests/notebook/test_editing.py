@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.notebook.editing import Desks, editor_html
-from attractor_nb.studio.edit.editor_desk import EditorDesk
+from attractor_nb.notebook.editing import EditorViews, editor_html
+from attractor_nb.studio.edit.editor_requests import EditorRequests
 from attractor_nb.views.findings_table import findings_html
 
 MOST_VIEWS = 24
@@ -15,36 +15,36 @@ TEXT = 'digraph { start [shape=Mdiamond] a [promt="x"] done [shape=Msquare] star
 
 
 def test_the_key_of_findings_is_that_of_their_text_and_stands_at_the_static_table():
-    desks, pipeline = Desks(), Pipeline(TEXT)
-    key = desks.place_findings(pipeline)
-    assert key == desks.place_findings(Pipeline(TEXT)) != desks.place_findings(Pipeline(TEXT.replace("a ", "b ")))
+    views, pipeline = EditorViews(), Pipeline(TEXT)
+    key = views.place_findings(pipeline)
+    assert key == views.place_findings(Pipeline(TEXT)) != views.place_findings(Pipeline(TEXT.replace("a ", "b ")))
     html = findings_html(pipeline.diagnostics, place=key)
     assert html.startswith(f'<div data-attractor-place="{key}">')
     assert findings_html(pipeline.diagnostics) in html
-    assert desks.place_findings(Pipeline(TEXT.replace("promt", "prompt"))) == "", "nothing to click"
+    assert views.place_findings(Pipeline(TEXT.replace("promt", "prompt"))) == "", "nothing to click"
 
 
 def test_an_editor_has_one_view_and_the_oldest_views_are_let_go():
-    desks, editor = Desks(), Pipeline(TEXT).edit()
-    key = desks.place_editor(editor)
-    view = desks._views[key]
-    assert desks.place_editor(editor) == key
+    views, editor = EditorViews(), Pipeline(TEXT).edit()
+    key = views.place_editor(editor)
+    view = views._views[key]
+    assert views.place_editor(editor) == key
     assert view.comm is not None
     others = [Pipeline(TEXT).edit() for _ in range(MOST_VIEWS)]
-    keys = {desks.place_editor(other) for other in others}
+    keys = {views.place_editor(other) for other in others}
     assert len(keys) == MOST_VIEWS
     assert view.comm is None
-    assert desks.place_editor(editor) == key, "it comes back at the same place"
+    assert views.place_editor(editor) == key, "it comes back at the same place"
 
 
 def test_what_a_view_is_sent_holds_no_secret():
     secret = "sk-ant-api03-" + "A1b2C3d4" * 8
     editor = Pipeline(TEXT.replace('"x"', f'"{secret}"')).edit()
-    desk = EditorDesk(editor)
-    replies, _ = desk.answer({"kind": "form", "target": {"node": "a"}})
-    assert secret not in f"{desk.state()}{replies}{editor}{editor_html(editor, 'k')}"
+    requests = EditorRequests(editor)
+    replies, _ = requests.answer({"kind": "form", "target": {"node": "a"}})
+    assert secret not in f"{requests.state()}{replies}{editor}{editor_html(editor, 'k')}"
     assert [field["is_locked"] for field in replies[0]["form"]["fields"] if field["name"] == "promt"] == [True]
-    assert desk.state()["can_offer"] is False
+    assert requests.state()["can_offer"] is False
 
 
 @pytest.mark.parametrize(
@@ -62,16 +62,16 @@ def test_what_a_view_is_sent_holds_no_secret():
     ],
 )
 def test_a_message_of_an_old_or_foreign_view_is_refused_in_words(message):
-    desk = EditorDesk(Pipeline(TEXT).edit())
-    (reply,), is_changed = desk.answer(message)
+    requests = EditorRequests(Pipeline(TEXT).edit())
+    (reply,), is_changed = requests.answer(message)
     assert (reply["kind"], reply["is_error"], is_changed) == ("said", True, False)
-    assert desk.editor.source == TEXT
+    assert requests.editor.source == TEXT
 
 
 def fix_all(text):
-    desk = EditorDesk(Pipeline(text).edit())
-    replies, _ = desk.answer({"kind": "fix_all"})
-    return desk, next(each["words"] for each in replies if each["kind"] == "said")
+    requests = EditorRequests(Pipeline(text).edit())
+    replies, _ = requests.answer({"kind": "fix_all"})
+    return requests, next(each["words"] for each in replies if each["kind"] == "said")
 
 
 SLIPS = """digraph {
@@ -83,21 +83,21 @@ SLIPS = """digraph {
 
 
 def test_fix_all_mends_all_that_it_counts_and_says_so():
-    counted = sum(finding["can_fix"] for finding in EditorDesk(Pipeline(SLIPS).edit()).state()["findings"])
-    desk, words = fix_all(SLIPS)
+    counted = sum(finding["can_fix"] for finding in EditorRequests(Pipeline(SLIPS).edit()).state()["findings"])
+    requests, words = fix_all(SLIPS)
     assert counted == 5
-    assert not [finding for finding in desk.state()["findings"] if finding["can_fix"]]
+    assert not [finding for finding in requests.state()["findings"] if finding["can_fix"]]
     assert words.startswith(f"{counted} fixed, 1 left: ")
     assert 'the goal gate "build" has no retry_target' in words
 
 
 def test_fix_all_that_leaves_nothing_says_so():
-    desk, words = fix_all(TEXT)
-    assert (words, desk.state()["findings"]) == ("1 fixed, none left.", [])
+    requests, words = fix_all(TEXT)
+    assert (words, requests.state()["findings"]) == ("1 fixed, none left.", [])
 
 
 def test_all_fixes_are_one_change_that_can_be_taken_back():
-    desk, _ = fix_all(SLIPS)
-    desk.answer({"kind": "undo"})
-    assert desk.state()["source"] == SLIPS
-    assert not desk.editor.can_undo
+    requests, _ = fix_all(SLIPS)
+    requests.answer({"kind": "undo"})
+    assert requests.state()["source"] == SLIPS
+    assert not requests.editor.can_undo

@@ -13,9 +13,8 @@ from pydantic import BaseModel
 from attractor_nb import Pipeline, gates
 from attractor_nb.errors import AlreadyAnswered, AnswerRefused, NoSuchGate
 from attractor_nb.model.events import InterviewCompleted, InterviewStarted, InterviewTimeout
-from attractor_nb.notebook.live.gate_card import GateCards, HandedIn
-from attractor_nb.notebook.live.gate_inbox import LiveInbox
-from attractor_nb.runtime.open_gates import listen
+from attractor_nb.notebook.live.gate_card import ClickedAnswer, GateCards, LiveInbox
+from attractor_nb.runtime.wired_run import listen
 from attractor_nb.testing import ScriptedBackend
 from attractor_nb.views.shown_questions import plain_question, settled_words
 
@@ -79,7 +78,7 @@ def test_an_answer_is_handed_in_with_comment_and_form(card, given):
     card.ask(plain_question(question()))
     message = {"kind": "answer", "gate": "gate:1", "choice": "R", "text": "fine", "form": {"score": 7}}
     card._on_message(card, message, [])
-    assert given == [HandedIn("gate:1", "R", "fine", {"score": 7})]
+    assert given == [ClickedAnswer("gate:1", "R", "fine", {"score": 7})]
 
 
 @pytest.mark.parametrize("message", [{}, {"kind": "answer"}, {"kind": "answer", "gate": "other"}, {"kind": "x"}])
@@ -92,7 +91,7 @@ def test_a_message_without_its_question_hands_in_nothing(card, given, message):
 def test_questions_wait_in_line_and_one_line_remains_of_each(card):
     card.ask(plain_question(question()))
     card.ask(plain_question(question("other:1")))
-    card.hand_in(HandedIn("gate:1", "A"))
+    card.hand_in(ClickedAnswer("gate:1", "A"))
     card.settle("gate:1", answer())
     assert [each["key"] for each in card.gates] == ["other:1"]
     assert card.answers == [{"is_answered": True, "words": "Approve, by a person, after 41 s"}]
@@ -136,7 +135,7 @@ def test_a_refused_answer_is_said_in_place_until_the_question_is_over(error, ref
 
     card = GateCards(refuse)
     card.ask(plain_question(question()))
-    card.hand_in(HandedIn("gate:1", "A"))
+    card.hand_in(ClickedAnswer("gate:1", "A"))
     assert card.refusals == {"gate:1": refusal}
     card.settle("gate:1", answer())
     assert card.refusals == {}
@@ -301,7 +300,7 @@ def test_the_live_inbox_has_a_card_for_each_question_and_answers_it(start, live,
     live.place(gates(tmp_path / "runs"))
     (shown,) = live.cards.gates
     assert (shown["title"], shown["how"]) == ("Is <b>first</b> good?", "")
-    live.cards.hand_in(HandedIn(shown["key"], "A"))
+    live.cards.hand_in(ClickedAnswer(shown["key"], "A"))
     assert run.result(timeout=30).status == "success"
     event = answer(answered_by=f"{getpass.getuser()} (inbox)")
     live._follow([(run, SimpleNamespace(id="review:1", stage="review"), event)])
@@ -317,7 +316,7 @@ def test_what_waits_on_the_disk_has_a_card_that_says_how_to_go_on(start, tmp_pat
     live.place(gates(tmp_path / "runs"))
     (shown,) = live.cards.gates
     assert "Run.load(" in shown["how"]
-    live.cards.hand_in(HandedIn(shown["key"], "A"))
+    live.cards.hand_in(ClickedAnswer(shown["key"], "A"))
     assert live.cards.refusals[shown["key"]]["is_final"]
     live.place(gates(tmp_path / "nothing"))
     assert live.cards.gates == []
@@ -342,9 +341,9 @@ def test_a_question_of_another_process_is_answered_on_its_card(live, tmp_path):
             live.place(gates(tmp_path / "runs"))
             (shown,) = live.cards.gates
             assert (shown["title"], shown.get("how", "")) == ("Good?", "")
-            live.cards.hand_in(HandedIn(shown["key"], "Z"))
+            live.cards.hand_in(ClickedAnswer(shown["key"], "Z"))
             assert not live.cards.refusals[shown["key"]]["is_final"]
-            live.cards.hand_in(HandedIn(shown["key"], "A"))
+            live.cards.hand_in(ClickedAnswer(shown["key"], "A"))
             assert live.cards.gates == []
             assert live.cards.answers[0]["words"].startswith(
                 f"Far · review: Approve, by {getpass.getuser()}, in the inbox"

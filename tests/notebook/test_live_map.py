@@ -72,7 +72,7 @@ def test_pictures_are_few_however_many_rows_there_are(count):
 
     from attractor_nb.maps.map_view import MapView, map_html
     from attractor_nb.model.row_result import RowResult
-    from attractor_nb.notebook.live import live_map
+    from attractor_nb.notebook.live import live_tables
 
     before = threading.active_count()
     view = MapView("demo", count)
@@ -92,7 +92,7 @@ def test_pictures_are_few_however_many_rows_there_are(count):
             return {"text/html": map_html(view)}
 
     shown = Shown()
-    table = live_map.LiveMap(interval_seconds=60)
+    table = live_tables.LiveMap(interval_seconds=60)
     table._handles.append(Handle())
     table.follow(shown)
     for row in range(count):

@@ -26,10 +26,9 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.model.states import NodeStatus, RunStatus
-from attractor_nb.notebook.live.gate_card import HandedIn
+from attractor_nb.notebook.live.gate_card import ClickedAnswer
 from attractor_nb.notebook.live.graph_view import GraphView
-from attractor_nb.notebook.live.live_run import LiveRun
-from attractor_nb.notebook.live.live_runs import LiveRuns
+from attractor_nb.notebook.live.live_run import LiveRun, LiveRuns
 from attractor_nb.notebook.live.painting import LoopPainter, ThreadPainter
 from attractor_nb.views.folding import fold_event
 from attractor_nb.views.state import NodeState, RunView
@@ -238,7 +237,7 @@ def test_branches_that_speak_at_once_are_all_heard(live):
 
 def test_a_card_answers_the_run_as_a_person(live):
     live.paint([question()])
-    live.graph_view.hand_in(HandedIn("gate:1", "A", "fine", {"score": 7}))
+    live.graph_view.hand_in(ClickedAnswer("gate:1", "A", "fine", {"score": 7}))
     assert live.run.answered == ("gate:1", "A", "fine", {"score": 7}, f"{getpass.getuser()} (widget)")
 
 

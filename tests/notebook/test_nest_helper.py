@@ -10,11 +10,11 @@ from types import SimpleNamespace
 import pytest
 
 from attractor_nb.errors import OptionError
-from attractor_nb.notebook.nest import run_sync_on_current_loop
+from attractor_nb.notebook.run_in_loop import run_sync_on_current_loop
 
 INSIDE_A_LOOP = """
 import asyncio, sys
-from attractor_nb.notebook.nest import run_sync_on_current_loop
+from attractor_nb.notebook.run_in_loop import run_sync_on_current_loop
 import attractor_nb.notebook.extension
 assert "nest_asyncio" not in sys.modules
 async def inner():

@@ -3,8 +3,8 @@
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.notebook.live.live_runs import LiveRuns
-from attractor_nb.notebook.run_form_widget import RunFormView
+from attractor_nb.notebook.editing import RunFormView
+from attractor_nb.notebook.live.live_run import LiveRuns
 
 ASK = """digraph ask {
     inputs="ticket, tone='<b>plain</b>'"

@@ -3,7 +3,7 @@
 import pytest
 
 from attractor_nb.errors import SessionNotFound
-from attractor_nb.notebook.session_watch import watch_session
+from attractor_nb.notebook.live.live_tables import watch_session
 from attractor_nb.sessions import cancel_session, complete_agent, complete_session, create_session, start_agent
 
 WATCH = "%load_ext attractor_nb\n%attractor_watch"

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from attractor_nb.errors import OptionError
-from attractor_nb.notebook.surroundings import Surroundings, is_live, probe
+from attractor_nb.notebook.environment import Surroundings, is_live, probe
 
 ATTENDED = Surroundings(has_kernel=True, is_attended=True, kernel_version=(7, 4))
 HEADLESS = Surroundings(has_kernel=True, is_attended=False, kernel_version=(7, 4))

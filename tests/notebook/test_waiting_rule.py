@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from attractor_nb.errors import GateWouldBlock
+from attractor_nb.notebook.environment import Surroundings
 from attractor_nb.notebook.presenting import is_click_lost, refuse_endless_wait
-from attractor_nb.notebook.surroundings import Surroundings
 
 GATE = SimpleNamespace(stage="review", deadline=None)
 TIMED_GATE = SimpleNamespace(stage="review", deadline=1_800_000_000.0)

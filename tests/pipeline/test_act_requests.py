@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from attractor_nb import Pipeline, Run
-from attractor_nb.pipeline.run_actions import ActionDesk
+from attractor_nb.pipeline.run_actions import InspectorActions
 from attractor_nb.studio.inspect.inspect_run import answer_inspection
 
 GOES_ON = "The run goes on: stop it, or wait until it has ended or asks a person."
@@ -34,20 +34,20 @@ def run(tmp_path):
 
 
 @pytest.fixture
-def desk(run):
+def inspector(run):
     begun = []
 
     def begin(title, start):
         begun.append((title, start()))
         return begun[-1][1]
 
-    desk = ActionDesk(run, begin)
-    desk.begun = begun
-    return desk
+    inspector = InspectorActions(run, begin)
+    inspector.begun = begun
+    return inspector
 
 
-def test_a_stage_says_what_can_be_done_with_it_and_by_which_call(desk):
-    found = desk.actions("draft", 1)
+def test_a_stage_says_what_can_be_done_with_it_and_by_which_call(inspector):
+    found = inspector.actions("draft", 1)
     assert [found[name]["why"] for name in ("fork", "rewind", "pin")] == ["", "", ""]
     assert found["prompt"] == "Draft tides ${tone}", "what the call takes, not what was sent"
     assert found["fork"]["call"].splitlines()[-1] == 'fork = run.fork("draft")'
@@ -56,84 +56,86 @@ def test_a_stage_says_what_can_be_done_with_it_and_by_which_call(desk):
     assert found["fork"]["call"].startswith('run = Run.load("'), "nobody has a name for it here"
 
 
-def test_a_stage_without_a_prompt_is_forked_as_it_is(desk):
-    assert desk.actions("count", 1)["prompt"] is None
-    assert desk.answer({"call": "fork", "node": "count", "visit": 1})["said"]["words"].startswith("Fork before count")
+def test_a_stage_without_a_prompt_is_forked_as_it_is(inspector):
+    assert inspector.actions("count", 1)["prompt"] is None
+    assert inspector.answer({"call": "fork", "node": "count", "visit": 1})["said"]["words"].startswith(
+        "Fork before count"
+    )
 
 
-def test_an_edited_prompt_is_what_the_fork_asks(desk, run):
-    answer = desk.answer({"call": "fork", "node": "draft", "visit": 1, "prompt": "Sketch $goal"})
-    ((title, fork),) = desk.begun
+def test_an_edited_prompt_is_what_the_fork_asks(inspector, run):
+    answer = inspector.answer({"call": "fork", "node": "draft", "visit": 1, "prompt": "Sketch $goal"})
+    ((title, fork),) = inspector.begun
     assert title == "Fork before draft, visit 1"
     assert fork.result(WAIT).status == "success"
     assert run.asked[-2] == ("draft", "Sketch tides")
     assert answer["said"]["call"].startswith('fork = Run.load("')
     assert fork.logs_root.name in answer["said"]["call"]
-    assert ActionDesk(fork).actions("draft", 1)["prompt"] == "Sketch $goal"
+    assert InspectorActions(fork).actions("draft", 1)["prompt"] == "Sketch $goal"
 
 
-def test_a_request_that_comes_twice_is_done_once(desk):
+def test_a_request_that_comes_twice_is_done_once(inspector):
     request = {"call": "fork", "node": "draft", "visit": 1, "key": "one"}
-    assert desk.answer(request) == desk.answer(request)
-    assert len(desk.begun) == 1
-    desk.answer({**request, "key": "two"})
-    assert len(desk.begun) == 2
+    assert inspector.answer(request) == inspector.answer(request)
+    assert len(inspector.begun) == 1
+    inspector.answer({**request, "key": "two"})
+    assert len(inspector.begun) == 2
 
 
-def test_a_refusal_says_why_and_how_it_would_do_and_may_be_asked_again(desk):
+def test_a_refusal_says_why_and_how_it_would_do_and_may_be_asked_again(inspector):
     request = {"call": "fork", "node": "draft", "visit": 1, "prompt": "  ", "key": "one"}
-    refused = desk.answer(request)
+    refused = inspector.answer(request)
     assert "the prompt is empty" in refused["problem"]
     assert "leave it out to keep the prompt" in refused["problem"]
-    assert "said" in desk.answer({**request, "prompt": "Sketch"}), "what was refused was not done"
+    assert "said" in inspector.answer({**request, "prompt": "Sketch"}), "what was refused was not done"
 
 
-def test_a_prompt_that_is_no_text_begins_no_fork(desk):
-    refused = desk.answer({"call": "fork", "node": "draft", "visit": 1, "prompt": ["Sketch"]})
+def test_a_prompt_that_is_no_text_begins_no_fork(inspector):
+    refused = inspector.answer({"call": "fork", "node": "draft", "visit": 1, "prompt": ["Sketch"]})
     assert "a prompt must be text, not list" in refused["problem"]
-    assert desk.begun == []
+    assert inspector.begun == []
 
 
-def test_a_rewind_goes_on_in_the_same_run(desk, run):
-    desk.answer({"call": "rewind", "node": "check", "visit": 1})
-    ((title, again),) = desk.begun
+def test_a_rewind_goes_on_in_the_same_run(inspector, run):
+    inspector.answer({"call": "rewind", "node": "check", "visit": 1})
+    ((title, again),) = inspector.begun
     assert (title, again.logs_root) == ("Rewound to before check, visit 1", run.logs_root)
     again.result(WAIT)
-    assert desk.run is again, "what is asked next is asked of the handle that goes on"
-    assert desk.actions("check", 1)["fork"]["why"].startswith("A rewind set this visit aside")
-    assert desk.actions("check", 2)["fork"]["why"] == ""
-    assert desk.actions("draft", 1)["fork"]["call"].splitlines()[-1] == 'fork = run.fork("draft")'
+    assert inspector.run is again, "what is asked next is asked of the handle that goes on"
+    assert inspector.actions("check", 1)["fork"]["why"].startswith("A rewind set this visit aside")
+    assert inspector.actions("check", 2)["fork"]["why"] == ""
+    assert inspector.actions("draft", 1)["fork"]["call"].splitlines()[-1] == 'fork = run.fork("draft")'
 
 
-def test_a_pinned_answer_is_in_the_next_fork_and_is_taken_out_again(desk, run):
-    answer = desk.answer({"call": "pin", "node": "draft", "visit": 1})
+def test_a_pinned_answer_is_in_the_next_fork_and_is_taken_out_again(inspector, run):
+    answer = inspector.answer({"call": "pin", "node": "draft", "visit": 1})
     assert answer["actions"]["is_pinned"] is True
     assert answer["actions"]["pin"]["call"].endswith('run.debugger.unpin("draft")')
-    desk.answer({"call": "fork", "node": "draft", "visit": 1})
-    assert desk.begun[0][1].result(WAIT)["draft"].response == run["draft"].response
-    assert 'run.debugger.pin("draft")' in desk.actions("check", 1)["fork"]["call"]
-    assert desk.answer({"call": "unpin", "node": "draft"})["actions"]["is_pinned"] is False
+    inspector.answer({"call": "fork", "node": "draft", "visit": 1})
+    assert inspector.begun[0][1].result(WAIT)["draft"].response == run["draft"].response
+    assert 'run.debugger.pin("draft")' in inspector.actions("check", 1)["fork"]["call"]
+    assert inspector.answer({"call": "unpin", "node": "draft"})["actions"]["is_pinned"] is False
 
 
 @pytest.mark.parametrize("node", ["start", "done"])
-def test_what_cannot_be_pinned_says_why(desk, node):
-    assert "does nothing" in desk.actions(node, 1)["pin"]["why"]
+def test_what_cannot_be_pinned_says_why(inspector, node):
+    assert "does nothing" in inspector.actions(node, 1)["pin"]["why"]
 
 
 def test_a_run_that_goes_on_is_left_alone_and_says_so(tmp_path):
     pipeline = Pipeline(TEXT.replace("check [", "check [shape=hexagon, "), backend="simulated")
     run = pipeline.run(logs_root=tmp_path / "run", interviewer="deferred", breakpoints=["draft"], params={"tone": "x"})
     run.debugger.wait_for_stop(WAIT)
-    stands = ActionDesk(run).actions("start", 1)
+    stands = InspectorActions(run).actions("start", 1)
     assert (stands["fork"]["why"], stands["rewind"]["why"][:18]) == ("", "The run is stopped")
     run.debugger.continue_()
     run.wait_for_gate("check", WAIT)
-    waits = ActionDesk(run).actions("draft", 1)
+    waits = InspectorActions(run).actions("draft", 1)
     assert waits["fork"]["why"] == ""
     assert waits["rewind"]["why"] == "The run waits at check: answer, or stop it, then it can be rewound."
     run.cancel()
     run.result(WAIT)
-    assert ActionDesk(run).actions("draft", 1)["rewind"]["why"] == ""
+    assert InspectorActions(run).actions("draft", 1)["rewind"]["why"] == ""
 
 
 def test_while_a_stage_works_all_buttons_are_off(tmp_path):
@@ -141,7 +143,9 @@ def test_while_a_stage_works_all_buttons_are_off(tmp_path):
 
     def answer(node, prompt, context):
         if node.id == "check":
-            why.extend(each["why"] for each in map(ActionDesk(run).actions("draft", 1).get, ("fork", "rewind", "pin")))
+            why.extend(
+                each["why"] for each in map(InspectorActions(run).actions("draft", 1).get, ("fork", "rewind", "pin"))
+            )
         return "ok"
 
     held = Pipeline(TEXT, backend=answer)
@@ -157,16 +161,16 @@ def test_a_stage_of_a_branch_and_one_of_a_child_run_say_where_to_go_back(tmp_pat
       a [prompt=a] b [prompt=b] start -> fan fan -> a fan -> b a -> join b -> join join -> done }"""
     run = Pipeline(text, backend="simulated").run(logs_root=tmp_path / "run")
     run.result(WAIT)
-    desk = ActionDesk(run)
+    inspector = InspectorActions(run)
     branch = run.inspect("a").branch
-    assert desk.actions("a", 1, branch)["fork"]["why"].endswith("go back at fan, where its branches begin.")
-    assert desk.actions("fan>inner", 1)["fork"]["why"].endswith("go back at fan.")
+    assert inspector.actions("a", 1, branch)["fork"]["why"].endswith("go back at fan, where its branches begin.")
+    assert inspector.actions("fan>inner", 1)["fork"]["why"].endswith("go back at fan.")
 
 
 def test_a_run_that_is_not_stored_says_so(tmp_path):
     run = Pipeline(TEXT, backend="simulated").run(durability="none", params={"tone": "x"})
     run.result(WAIT)
-    assert "nothing of run" in ActionDesk(run).actions("draft", 1)["fork"]["why"]
+    assert "nothing of run" in InspectorActions(run).actions("draft", 1)["fork"]["why"]
 
 
 def test_secrets_are_neither_in_the_prompt_nor_in_a_problem(tmp_path):
@@ -175,25 +179,25 @@ def test_secrets_are_neither_in_the_prompt_nor_in_a_problem(tmp_path):
         logs_root=tmp_path / "run", secrets=[secret], params={"tone": "x"}
     )
     run.result(WAIT)
-    desk = ActionDesk(run)
-    shown = desk.actions("draft", 1)
+    inspector = InspectorActions(run)
+    shown = inspector.actions("draft", 1)
     assert secret not in str(shown)
     asked = {"call": "fork", "node": "draft", "visit": 1}
-    problem = desk.answer({**asked, "prompt": f"{shown['prompt']} in one line"})["problem"]
+    problem = inspector.answer({**asked, "prompt": f"{shown['prompt']} in one line"})["problem"]
     assert "[redacted] where its secret stood" in problem
     assert '.fork("draft", prompt=…)' in problem
-    assert "said" in desk.answer({**asked, "prompt": "Draft it without"})
-    assert "said" in desk.answer(asked), "as it is: the fork has the secret itself"
+    assert "said" in inspector.answer({**asked, "prompt": "Draft it without"})
+    assert "said" in inspector.answer(asked), "as it is: the fork has the secret itself"
 
 
 def test_a_loaded_run_has_the_same(run):
     loaded = Run.load(run.logs_root, run.pipeline)
-    assert ActionDesk(loaded).answer({"call": "fork", "node": "draft", "visit": 1})["said"]
+    assert InspectorActions(loaded).answer({"call": "fork", "node": "draft", "visit": 1})["said"]
 
 
-def test_nonsense_is_refused_in_words(desk):
-    assert "unknown inspector action 'dance'" in desk.answer({"call": "dance", "node": "draft"})["problem"]
-    assert desk.answer({"call": "look", "node": "nowhere"})["actions"]["fork"]["why"]
+def test_nonsense_is_refused_in_words(inspector):
+    assert "unknown inspector action 'dance'" in inspector.answer({"call": "dance", "node": "draft"})["problem"]
+    assert inspector.answer({"call": "look", "node": "nowhere"})["actions"]["fork"]["why"]
 
 
 def test_a_running_stage_is_told_by_a_click_and_the_answer_has_the_call(tmp_path):
@@ -211,16 +215,19 @@ def test_a_running_stage_is_told_by_a_click_and_the_answer_has_the_call(tmp_path
         True,
         False,
     ]
-    desk, request = ActionDesk(run), {"call": "tell", "node": "draft", "visit": 1, "text": 'Say "no"', "key": "k"}
-    first, again = desk.answer(request), desk.answer(request)
+    inspector, request = (
+        InspectorActions(run),
+        {"call": "tell", "node": "draft", "visit": 1, "text": 'Say "no"', "key": "k"},
+    )
+    first, again = inspector.answer(request), inspector.answer(request)
     assert first is again
     assert (first["call"], first["said"]["words"]) == ("tell", "queued for the next attempt of draft")
     assert first["said"]["call"].endswith('.tell("draft", "Say \\"no\\"")')
-    assert desk.answer({**request, "key": "", "text": " "})["problem"].startswith("the instruction is empty")
-    assert "count asks no model" in desk.answer({**request, "key": "", "node": "count"})["problem"]
+    assert inspector.answer({**request, "key": "", "text": " "})["problem"].startswith("the instruction is empty")
+    assert "count asks no model" in inspector.answer({**request, "key": "", "node": "count"})["problem"]
     free.set()
     run.result(WAIT)
     assert answer_inspection(run, {"node": "draft"})["can_be_told"] is False
-    assert "has ended" in desk.answer({**request, "key": ""})["problem"]
+    assert "has ended" in inspector.answer({**request, "key": ""})["problem"]
     [line] = run.inspect("draft").messages
     assert (line.text, line.given_by) == ('Say "no"', "inspector")

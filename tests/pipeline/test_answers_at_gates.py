@@ -17,10 +17,10 @@ from attractor_nb.interviewers import QueueInterviewer
 from attractor_nb.interviewers.unattended import SequentialInterviewer
 from attractor_nb.model.events import InterviewCompleted
 from attractor_nb.pipeline.pipeline import Pipeline
-from attractor_nb.runtime.answers_from_elsewhere import answer_elsewhere
-from attractor_nb.server.answers.gate_answers import all_questions, take_answer
-from attractor_nb.server.desk import RunDesk
+from attractor_nb.runtime.answers_from_elsewhere import deliver_answer
+from attractor_nb.server.answers.run_answers import all_questions, take_answer
 from attractor_nb.server.requests import Answer
+from attractor_nb.server.run_service import RunService
 from attractor_nb.storage.answer_box import AnswerReply
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.studio.history import waiting_gates
@@ -251,10 +251,10 @@ def test_a_run_that_waits_in_another_process_is_listed_so_and_looked_at_once(own
     assert "? waiting" in str(row)
     monkeypatch.setattr("attractor_nb.storage.stored_run.current_status", lambda *_: pytest.fail("the list knows"))
     [asked] = gates(tmp_path / "runs")
-    desk = RunDesk(tmp_path / "runs", max_runs=1)
-    [question] = all_questions(desk, desk.summaries())
+    service = RunService(tmp_path / "runs", max_runs=1)
+    [question] = all_questions(service, service.summaries())
     assert (question.id, question.is_answerable) == (asked.event.question_id, True)
-    take_answer(desk, "one", question.id, Answer(choice="N"))
+    take_answer(service, "one", question.id, Answer(choice="N"))
     assert owner.stdout.readline() == "success\n"
 
 
@@ -279,7 +279,7 @@ def test_an_answer_to_a_process_that_stands_still_is_withdrawn(owner, tmp_path):
     [asked] = gates(tmp_path / "runs")
     owner.send_signal(signal.SIGSTOP)
     with pytest.raises(RunLocked, match="takes no answer from here"):
-        answer_elsewhere(
+        deliver_answer(
             asked.logs_root, asked.event.question_id, "N", owner=asked.owner, answered_by="call", patience=0.3
         )
     owner.send_signal(signal.SIGCONT)
@@ -319,10 +319,10 @@ def test_what_the_other_process_says_of_an_answer_is_raised_here_in_its_words(tm
     monkeypatch.setattr("attractor_nb.storage.answer_box.AnswerBox.hand_in", lambda *_: reply)
     given = {"owner": {"host": socket.gethostname(), "pid": 1}, "answered_by": "call"}
     if kind is None:
-        assert answer_elsewhere(result.logs_root, question, "Y", **given).question_id == question
+        assert deliver_answer(result.logs_root, question, "Y", **given).question_id == question
         return
     with pytest.raises(kind, match="so it is") as raised:
-        answer_elsewhere(result.logs_root, question, "Y", **given)
+        deliver_answer(result.logs_root, question, "Y", **given)
     assert raised.value.hint == "look there"
 
 

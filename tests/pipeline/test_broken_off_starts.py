@@ -11,8 +11,7 @@ import pytest
 
 from attractor_nb import FunctionBackend, Pipeline
 from attractor_nb.errors import RunInterrupted
-from attractor_nb.runtime.handles.handle import Handle, RunStopped, Work
-from attractor_nb.runtime.handles.hosts import HostedTask, live_jobs, new_job
+from attractor_nb.runtime.handles.handle import Handle, HandleJob, HostedTask, RunStopped, live_jobs, new_job
 from attractor_nb.storage.log.lock import is_owned
 from attractor_nb.testing import ScriptedBackend
 
@@ -88,7 +87,7 @@ def test_a_start_that_is_broken_off_gives_its_directory_up(tmp_path, broken, bef
 
 def test_a_resume_of_the_older_layout_that_is_broken_off_gives_its_new_directory_up(tmp_path, broken):
     legacy_run(tmp_path / "old")
-    broken("runtime.latest_state._place_legacy")
+    broken("runtime.stored_state._place_legacy")
     with pytest.raises(BrokenOff) as told:
         one_stage().resume(tmp_path / "old", runs_dir=tmp_path / "runs")
     assert told.value.__traceback__ is not None, "what the start had made is still alive"
@@ -277,7 +276,7 @@ def test_an_interrupt_in_the_moment_in_which_the_handle_is_given_stops_the_run(m
 @pytest.mark.parametrize("wait", [Handle.result, Handle._stop_for_nobody], ids=["result", "nobody"])
 def test_a_handle_on_work_that_was_given_up_before_it_began_says_so(wait):
     """A widget may have the handle of a map whose start is broken off behind it."""
-    work = Work("the map")
+    work = HandleJob("the map")
     handle = Handle(work)
     work.job = new_job("thread", "a map")
     work.job.future.cancel()

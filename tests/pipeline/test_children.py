@@ -14,7 +14,7 @@ from attractor_nb import Outcome, Pipeline, Run, StageStatus, Usage, load_pipeli
 from attractor_nb.cli.answer_gate import record_answer
 from attractor_nb.cli.option_choices import GivenAnswer
 from attractor_nb.errors import RunLocked, StorageError, UntrustedSource, ValidationError
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.events import (
     ChildEnded,
     ChildEvent,
@@ -25,7 +25,7 @@ from attractor_nb.model.events import (
     StageFailed,
     StageStarted,
 )
-from attractor_nb.server.desk import posted_pipeline
+from attractor_nb.server.run_service import posted_pipeline
 from attractor_nb.stage import current_stage
 from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.log.event_log import EventLog

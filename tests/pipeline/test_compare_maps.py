@@ -13,7 +13,7 @@ from attractor_nb.errors import OptionError, RunNotFound
 from attractor_nb.maps.compare_maps import MapComparison
 from attractor_nb.maps.map_record import MapRecord, RecordedRow, read_map_record
 from attractor_nb.maps.map_view import MapView
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.views.columns import cells
 
 TEXT = """digraph Triage {

@@ -9,7 +9,7 @@ import pytest
 
 from attractor_nb import FunctionBackend, Outcome, Pipeline, Run, StageStatus, Usage, diff, redact_also
 from attractor_nb.errors import OptionError, RunNotFound
-from attractor_nb.studio.compare import comparison_view
+from attractor_nb.studio.compare import comparison_page
 from attractor_nb.studio.compare.comparison_page import MAX_TEXTS, comparison_values
 from attractor_nb.studio.timeline.run_timeline import timeline_values
 
@@ -255,9 +255,9 @@ def test_hostile_texts_stay_text(tmp_path):
 
 def test_ruling_52_the_page_of_a_long_comparison_compares_only_the_texts_that_it_shows(monkeypatch, tmp_path):
     compared = []
-    original = comparison_view.word_diff
+    original = comparison_page.word_diff
     monkeypatch.setattr(
-        comparison_view, "word_diff", lambda *given, **more: compared.append(1) or original(*given, **more)
+        comparison_page, "word_diff", lambda *given, **more: compared.append(1) or original(*given, **more)
     )
     names = [f"n{number}" for number in range(60)]
     source = f"""digraph c {{ start [shape=Mdiamond] done [shape=Msquare] {" ".join(f'{name} [prompt="x"]' for name in names)}

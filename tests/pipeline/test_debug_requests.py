@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from attractor_nb.studio.debug.debug_requests import answer_debugging
+from attractor_nb.studio.debugger import answer_debugging
 
 MAX_VALUES = 200
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from attractor_nb import Outcome, Pipeline, Run
-from attractor_nb.engine.debug_desk import DebugDesk
+from attractor_nb.engine.debug_control import DebugSession
 from attractor_nb.errors import ContextValueError, OptionError, RunError, RunStands
 from attractor_nb.model.events import DebuggerChanged, DebuggerMoved, DebuggerStopped, RunWarning, StageCompleted
 from attractor_nb.runtime.handles import handle
@@ -653,12 +653,12 @@ def test_nothing_that_stands_still_within_the_time_is_a_timeout_and_the_run_goes
 
 
 def test_a_change_where_the_run_does_not_stand_any_more_changes_nothing():
-    desk = DebugDesk(Pipeline("digraph { start [shape=Mdiamond] }").graph)
+    session = DebugSession(Pipeline("digraph { start [shape=Mdiamond] }").graph)
     loop = SimpleNamespace(call_soon_threadsafe=lambda work: work())
     gone = SimpleNamespace(stop=SimpleNamespace(number=1, node="plan"), loop=loop)
     changed = []
     with pytest.raises(RunError, match="the run is no longer paused at plan; nothing was changed"):
-        desk.change(gone, lambda: changed.append(True))
+        session.change(gone, lambda: changed.append(True))
     assert changed == []
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.errors import DotSyntaxError, OptionError
-from attractor_nb.model.vocabulary.attribute_kinds import Scope
-from attractor_nb.studio.edit.draft import value_problem
+from attractor_nb.model.vocabulary.attribute_table import Scope
+from attractor_nb.studio.edit.editor import value_problem
 
 TEXT = """digraph review {
     graph [goal="Ship", model_stylesheet="* { llm_model: small; } #plan { llm_model: big; }"]

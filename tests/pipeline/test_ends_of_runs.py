@@ -12,9 +12,8 @@ from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.pipeline.run import Run
 from attractor_nb.pipeline.spec_names import run_pipeline
-from attractor_nb.runtime.handles.event_fold import Followed
-from attractor_nb.runtime.handles.handle import Work
-from attractor_nb.runtime.handles.hosts import HostedTask
+from attractor_nb.runtime.handles.handle import HandleJob, HostedTask
+from attractor_nb.runtime.handles.run_result import FollowedRun
 
 LIMIT_SECONDS = 60
 SOURCE = """digraph g {
@@ -53,8 +52,8 @@ def test_a_run_that_ends_in_a_timeout_error_of_its_own_can_be_waited_for(tmp_pat
     loop = asyncio.new_event_loop()
     job = HostedTask(loop)
     job.future.set_exception(TimeoutError("no answer"))
-    work = Work("run r")
-    run = Run(pipeline_with(), "r", tmp_path, lambda node_id, name: None, work=work, followed=Followed())
+    work = HandleJob("run r")
+    run = Run(pipeline_with(), "r", tmp_path, lambda node_id, name: None, work=work, followed=FollowedRun())
     work.job = job
     loop.close()
     with pytest.raises(TimeoutError, match="no answer"):

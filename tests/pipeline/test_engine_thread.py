@@ -6,7 +6,7 @@ import pytest
 
 from attractor_nb.model.outcome import Outcome
 from attractor_nb.pipeline.pipeline import Pipeline
-from attractor_nb.runtime.handles.hosts import new_job
+from attractor_nb.runtime.handles.handle import new_job
 
 SOURCE = """digraph g {
     start [shape=Mdiamond] work [type=custom] done [shape=Msquare]

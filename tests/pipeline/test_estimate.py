@@ -120,7 +120,10 @@ def test_a_frame_without_pandas_says_what_to_install(monkeypatch):
 
 
 def test_without_a_price_list_everything_is_unpriced_and_the_remedy_is_said(monkeypatch):
-    for name in ("attractor_nb.backends.llm.prices.has_prices", "attractor_nb.studio.estimate.run_estimate.has_prices"):
+    for name in (
+        "attractor_nb.backends.llm.metered_requests.has_prices",
+        "attractor_nb.studio.estimate.run_estimate.has_prices",
+    ):
         monkeypatch.setattr(name, lambda: False)
     found = pipeline('a [prompt=x, llm_model="gpt-5.2"] start -> a -> done').estimate()
     assert found.expected.cost_usd is None

@@ -2,7 +2,7 @@
 
 from attractor_nb.model.events import CheckpointSaved, StageCompleted, StageOutput, StageStarted
 from attractor_nb.model.outcome import Outcome
-from attractor_nb.runtime.handles.event_fold import MOST_WAITING, Followed
+from attractor_nb.runtime.handles.run_result import MOST_WAITING, FollowedRun
 from attractor_nb.views.folding import take_event
 from attractor_nb.views.state import RunView
 
@@ -17,7 +17,7 @@ def stages(count):
 
 
 def test_who_looks_sees_the_same_as_if_each_event_had_been_folded_at_once():
-    followed, view = Followed(), RunView()
+    followed, view = FollowedRun(), RunView()
     for number, event in enumerate(stages(1200)):
         followed.take(event)
         take_event(view, event)
@@ -28,14 +28,14 @@ def test_who_looks_sees_the_same_as_if_each_event_had_been_folded_at_once():
 
 
 def test_where_nobody_looks_no_more_than_so_many_events_wait():
-    followed = Followed()
+    followed = FollowedRun()
     for event in stages(2 * MOST_WAITING):
         followed.take(event)
         assert len(followed._waiting) < MOST_WAITING
 
 
 def test_nothing_is_folded_while_nobody_looks():
-    followed = Followed()
+    followed = FollowedRun()
     for event in stages(10):
         followed.take(event)
     assert not followed._known.view.nodes
@@ -43,7 +43,7 @@ def test_nothing_is_folded_while_nobody_looks():
 
 
 def test_what_was_recorded_before_is_folded_first_and_when_somebody_looks():
-    followed = Followed()
+    followed = FollowedRun()
     followed.recall(stages(7), {"n1": "n1/visits/1.1"}, {"n0": 5})
     followed.take(StageStarted(name="n8"))
     assert not followed._known.view.nodes

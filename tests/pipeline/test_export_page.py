@@ -10,7 +10,7 @@ import pytest
 
 from attractor_nb import FunctionBackend, Outcome, Pipeline, Run, redact_also
 from attractor_nb.errors import RunNotFound, StorageError
-from attractor_nb.studio.share import export_page as exporting
+from attractor_nb.studio import export_page as exporting
 from attractor_nb.views.frontend import json_text
 
 TEXT = """digraph review { graph [goal="ship"]

@@ -9,10 +9,10 @@ import pytest
 from attractor_nb import Outcome, Pipeline, Run, StageStatus, Usage
 from attractor_nb.cli.answer_gate import record_answer
 from attractor_nb.cli.option_choices import GivenAnswer
-from attractor_nb.decisions.open_questions import open_questions
+from attractor_nb.decisions.log_history import open_questions
 from attractor_nb.decisions.planning.executable_surface import executable_surface
 from attractor_nb.errors import OptionError, UntrustedSource
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.events import ChildEnded, ChildStarted
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.testing import ManualClock

@@ -8,7 +8,7 @@ import pytest
 
 from attractor_nb import Outcome, Pipeline, Run, Usage, load_pipeline
 from attractor_nb.errors import TerminalError
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.events import ChildEnded, ChildStarted
 from attractor_nb.testing import ManualClock
 from tests.pipeline.test_children import naming_one_another, without_records

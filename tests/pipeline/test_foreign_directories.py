@@ -11,9 +11,9 @@ import pytest
 from attractor_nb import Pipeline, Run
 from attractor_nb.errors import StorageError, UntrustedSource
 from attractor_nb.runtime.prepare.trust import trust_question
-from attractor_nb.runtime.recorded_options import choices_of
+from attractor_nb.runtime.stored_state import choices_of
 from attractor_nb.runtime.workspace.worktree import worktree_of
-from attractor_nb.storage.directory_digest import directory_digest
+from attractor_nb.storage.directory_survey import directory_digest
 from attractor_nb.storage.manifest_file import MANIFEST_NAME
 from attractor_nb.storage.sealed_file import seal
 from attractor_nb.storage.stored_run import read_facts

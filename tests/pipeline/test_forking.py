@@ -9,7 +9,7 @@ import pytest
 
 from attractor_nb import Outcome, Pipeline, Run, Usage
 from attractor_nb.errors import ContextValueError, GraphChanged, OptionError, RunError, StorageError, UntrustedSource
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.events import PipelineForked, PipelineStarted
 from attractor_nb.stage import current_stage
 from attractor_nb.storage.stored_run import read_run

@@ -10,7 +10,7 @@ import pytest
 
 from attractor_nb import Outcome, Pipeline, Run, heat, runs
 from attractor_nb.errors import OptionError, RunError, RunLocked
-from attractor_nb.notebook.history_view import HistoryDesk
+from attractor_nb.notebook.history_view import HistoryRequests
 from attractor_nb.pipeline.runs import RunTable
 
 TEXT = 'digraph talk { start [shape=Mdiamond] plan say [prompt="b"] done [shape=Msquare] start -> plan -> say -> done }'
@@ -160,24 +160,24 @@ def test_a_timeline_of_a_run_reads_well_and_says_which_lanes_there_are(kept):
 
 
 def test_a_desk_does_what_is_clicked_and_says_the_call(kept):
-    desk = HistoryDesk(kept)
-    said = desk.answer({"kind": "open", "key": "badly"})
+    requests = HistoryRequests(kept)
+    said = requests.answer({"kind": "open", "key": "badly"})
     assert 'Run.load("kept/badly")' in said["call"]
     assert "no money" in said["words"]
-    assert "rows" in desk.answer({"kind": "open", "key": "rows"})["call"]
-    assert "good" in desk.answer({"kind": "tag", "key": "well", "tag": "good"})["words"]
-    assert desk.answer({"kind": "tag", "key": "well", "tag": "a,b"})["isError"]
-    assert desk.answer({"kind": "untag", "key": "well", "tag": "good"})["words"] == "It has no tags."
-    assert "is active" in desk.answer({"kind": "resume", "key": "half"})["words"]
-    desk.resumed["half"].result(60)
-    assert desk.answer({"kind": "resume", "key": "rows"})["isError"]
-    assert desk.answer({"kind": "delete", "key": "badly"})["title"] == "Deleted badly"
-    assert desk.answer({"kind": "delete", "key": "badly"})["isError"]
-    assert desk.answer({"kind": "delete", "key": "../kept/well"})["isError"]
-    assert desk.answer({"kind": "refresh"}) is None
-    assert desk.answer({"kind": "dance"}) is None
-    assert sorted(row["key"] for row in desk.rows()) == ["half", "rows", "well"]
-    json.dumps(desk.rows())
+    assert "rows" in requests.answer({"kind": "open", "key": "rows"})["call"]
+    assert "good" in requests.answer({"kind": "tag", "key": "well", "tag": "good"})["words"]
+    assert requests.answer({"kind": "tag", "key": "well", "tag": "a,b"})["isError"]
+    assert requests.answer({"kind": "untag", "key": "well", "tag": "good"})["words"] == "It has no tags."
+    assert "is active" in requests.answer({"kind": "resume", "key": "half"})["words"]
+    requests.resumed["half"].result(60)
+    assert requests.answer({"kind": "resume", "key": "rows"})["isError"]
+    assert requests.answer({"kind": "delete", "key": "badly"})["title"] == "Deleted badly"
+    assert requests.answer({"kind": "delete", "key": "badly"})["isError"]
+    assert requests.answer({"kind": "delete", "key": "../kept/well"})["isError"]
+    assert requests.answer({"kind": "refresh"}) is None
+    assert requests.answer({"kind": "dance"}) is None
+    assert sorted(row["key"] for row in requests.rows()) == ["half", "rows", "well"]
+    json.dumps(requests.rows())
 
 
 def test_a_map_is_not_resumed_as_a_run(kept):
@@ -206,5 +206,5 @@ def test_hostile_names_stay_texts_wherever_they_are_shown():
     assert "<b>bold" not in html
     assert "&lt;b&gt;bold" in html
     assert "<img" not in html + row.load().heat()._repr_mimebundle_()["image/svg+xml"]
-    assert "\u202e" not in html + str(table) + json.dumps(HistoryDesk(table).rows(), ensure_ascii=False)
+    assert "\u202e" not in html + str(table) + json.dumps(HistoryRequests(table).rows(), ensure_ascii=False)
     assert "<img" not in row.load().timeline().to_svg()

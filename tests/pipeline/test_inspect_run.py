@@ -10,7 +10,7 @@ import pytest
 
 from attractor_nb import FunctionBackend, Pipeline, Run
 from attractor_nb.errors import CheckpointCorrupt, OptionError, RunNotFound
-from attractor_nb.model.calls.cached import INPUTS_FILE
+from attractor_nb.model.calls.call_content import INPUTS_FILE
 from attractor_nb.model.outcome import Outcome, Usage
 from attractor_nb.studio.inspect.inspect_run import answer_inspection
 

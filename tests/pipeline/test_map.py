@@ -18,7 +18,7 @@ from attractor_nb.errors import (
     UntrustedSource,
     ValidationError,
 )
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.sessions import SessionRecorder
 from attractor_nb.storage.map_directory import MAP_NAME, read_inputs, read_map
 
@@ -62,7 +62,7 @@ def rows(count):
     return [{"n": number} for number in range(count)]
 
 
-class Door:
+class RouteGap:
     """A backend whose prompts wait until it is opened; counts how many wait at the same time."""
 
     def __init__(self):
@@ -359,7 +359,7 @@ def test_columns_that_make_no_inputs_are_refused():
 
 
 def test_rows_without_end_are_refused(monkeypatch):
-    from attractor_nb.maps import map_options as inputs
+    from attractor_nb.maps import map_work as inputs
 
     monkeypatch.setattr(inputs, "MAX_ROWS", 10)
     with pytest.raises(OptionError, match="more than 10 rows"):
@@ -424,7 +424,7 @@ def test_commands_from_elsewhere_are_asked_about_once_for_all_rows(tmp_path):
 
 
 def test_no_more_rows_run_at_a_time_than_were_allowed():
-    door = Door()
+    door = RouteGap()
     handle = Pipeline(TWO_STAGES, backend=door).map(rows(10), max_parallel=3, durability="none")
     door.wait_for(3)
     assert sorted(handle.view.under_way) == [0, 1, 2]
@@ -603,7 +603,7 @@ def test_waiting_in_the_loop_that_runs_it_is_refused():
 
 
 def test_stop_lets_running_rows_come_to_their_end():
-    door = Door()
+    door = RouteGap()
     handle = Pipeline(TWO_STAGES, backend=door).map(rows(9), max_parallel=2)
     door.wait_for(2)
     handle.stop()
@@ -616,7 +616,7 @@ def test_stop_lets_running_rows_come_to_their_end():
 
 
 def test_cancel_interrupts_running_rows():
-    door = Door()
+    door = RouteGap()
     handle = Pipeline(TWO_STAGES, backend=door).map(rows(9), max_parallel=2)
     door.wait_for(2)
     with pytest.raises(TimeoutError, match="it goes on"):
@@ -630,7 +630,7 @@ def test_cancel_interrupts_running_rows():
 
 
 def test_a_cancelled_await_stops_the_map():
-    door = Door()
+    door = RouteGap()
 
     async def main():
         task = asyncio.create_task(Pipeline(TWO_STAGES, backend=door).map_async(rows(4)))
@@ -676,7 +676,7 @@ def test_rows_are_agents_of_a_session(tmp_path):
 def test_a_row_can_be_run_from_plain_data_alone(tmp_path):
     import pickle
 
-    from attractor_nb.maps.row_worker import perform_row
+    from attractor_nb.maps.row_run import perform_row
     from attractor_nb.workers.task import FORM
 
     work = {
@@ -742,7 +742,7 @@ def test_an_observer_that_raises_is_logged_and_the_others_hear_of_each_row(caplo
     def broken(result):
         raise ZeroDivisionError("by nothing")
 
-    door = Door()
+    door = RouteGap()
     handle = Pipeline(TWO_STAGES, backend=door).map(rows(2), max_parallel=2)
     door.wait_for(2)
     handle.on_row(broken)

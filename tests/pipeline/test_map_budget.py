@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from attractor_nb import Pipeline, Usage, current_stage
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.events import ModelCallEnded
 
 ONE = "digraph { start [shape=Mdiamond] work [prompt=x] done [shape=Msquare] start -> work -> done }"

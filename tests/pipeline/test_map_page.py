@@ -15,7 +15,7 @@ from attractor_nb.maps import map_page as pages
 from attractor_nb.maps.map_page import export_map, map_page
 from attractor_nb.maps.map_record import MapRecord, RecordedRow
 from attractor_nb.maps.map_view import MapView
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.views.frontend import table_page
 
 TEXT = """digraph Triage { label="Triage of tickets"

@@ -14,7 +14,7 @@ import pytest
 
 from attractor_nb import FunctionBackend, Outcome, Pipeline, load_pipeline
 from attractor_nb.errors import CheckpointCorrupt, GraphChanged, InputsChanged, OptionError, RunLocked, RunNotFound
-from attractor_nb.maps.map_result import MapResult
+from attractor_nb.maps.map_launch import MapResult
 from attractor_nb.model.result_marks import ResultMarks
 from attractor_nb.storage.map_directory import MapDirectory, read_map
 from attractor_nb.storage.stored_run import read_run
@@ -246,7 +246,7 @@ def test_a_map_has_one_owner_and_its_rows_can_be_taken_over():
 
 
 def test_whoever_lost_the_map_writes_nothing_more_there(tmp_path):
-    from attractor_nb.engine.system_clock import SystemClock
+    from attractor_nb.engine.time_limits import SystemClock
 
     made = {"durability": "fast", "clock": SystemClock()}
     first = MapDirectory.create(tmp_path / "map", source_text="", facts={}, rows=[{}], **made)

@@ -16,9 +16,9 @@ from attractor_nb import (
     runs,
 )
 from attractor_nb.pipeline.compare import diff
-from attractor_nb.storage.run_lists.listing import summarize
-from attractor_nb.storage.run_lists.run_index import forget_lists
-from attractor_nb.studio.timeline.heat_map import heat
+from attractor_nb.storage.run_index import forget_lists
+from attractor_nb.storage.run_listing import summarize
+from attractor_nb.studio.timeline.heat_view import heat
 from attractor_nb.studio.timeline.run_timeline import timeline_values
 from attractor_nb.testing import FakeProcesses
 

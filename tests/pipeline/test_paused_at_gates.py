@@ -7,7 +7,7 @@ import pytest
 from attractor_nb import Outcome, Pipeline, Run
 from attractor_nb.cli.answer_gate import record_answer
 from attractor_nb.cli.option_choices import GivenAnswer
-from attractor_nb.decisions.open_questions import open_questions
+from attractor_nb.decisions.log_history import open_questions
 from attractor_nb.errors import NoSuchGate
 from attractor_nb.interviewers import PausingInterviewer, RecordingInterviewer
 from attractor_nb.storage.log.event_log import read_log

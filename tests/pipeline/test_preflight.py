@@ -13,7 +13,7 @@ from attractor_nb import Pipeline
 from attractor_nb.backends import ProviderBackend
 from attractor_nb.errors import OptionError
 from attractor_nb.extras import EXTRAS, has_package
-from attractor_nb.studio.estimate import machine_facts as machine
+from attractor_nb.studio.estimate import preflight as machine
 from attractor_nb.studio.estimate.preflight import examine_machine
 
 ENDS = "start [shape=Mdiamond] done [shape=Msquare]"

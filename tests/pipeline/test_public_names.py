@@ -5,7 +5,7 @@ from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 
 from attractor_nb import Pipeline
-from attractor_nb.maps.map_result import MapRun
+from attractor_nb.maps.map_launch import MapRun
 from attractor_nb.pipeline.run import Run
 
 OF_EVERY_HANDLE = {"cancel", "gates", "id", "is_done", "pipeline", "result", "status", "stops", "view", "wait"}

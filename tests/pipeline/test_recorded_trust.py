@@ -11,7 +11,7 @@ import pytest
 from attractor_nb import Pipeline, ProviderBackend, Run
 from attractor_nb.decisions.planning.recorded_choices import recorded_choices
 from attractor_nb.errors import OptionError, TerminalError, UntrustedSource
-from attractor_nb.runtime.recorded_options import choices_of
+from attractor_nb.runtime.stored_state import choices_of
 from attractor_nb.storage.manifest_file import MANIFEST_NAME
 from attractor_nb.storage.sealed_file import seal
 from attractor_nb.storage.stored_run import read_facts

@@ -9,8 +9,8 @@ from attractor_nb.cassettes import recorded_commands
 from attractor_nb.cli.entry import run_command_line
 from attractor_nb.errors import StorageError
 from attractor_nb.model.graph import Node
-from attractor_nb.runtime.handles import hosts
-from attractor_nb.runtime.workspace.worktree_index import WorktreeIndex
+from attractor_nb.runtime.handles import handle
+from attractor_nb.runtime.workspace.worktree import WorktreeIndex
 from attractor_nb.studio.history.waiting_gates import shown_place
 
 
@@ -49,7 +49,7 @@ def test_the_engine_goes_on_when_something_of_a_run_ends_the_program(caplog):
             if self.turns == 1:
                 raise SystemExit(3)
 
-    hosts._serve(Loop())
+    handle._serve(Loop())
     assert "tried to end the engine" in caplog.text
 
 

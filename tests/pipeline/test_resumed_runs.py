@@ -254,7 +254,7 @@ def test_restarts_that_lead_to_one_another_without_end_are_refused_and_nothing_s
     backend = ScriptedBackend({"judge": [Outcome.fail("1"), Outcome.fail("2"), "fine"]})
     pipeline = Pipeline(JUDGED, backend=backend)
     pipeline.run(logs_root=tmp_path / "run", stop_after=4, wait=True)
-    monkeypatch.setattr("attractor_nb.runtime.latest_state.MAX_RESTART_HOPS", 2)
+    monkeypatch.setattr("attractor_nb.runtime.stored_state.MAX_RESTART_HOPS", 2)
     places = [tmp_path / "run", *sorted((tmp_path / "run").glob("restart-*"))]
     for options in ({}, {"take_over": True}):  # the first is looked at before anybody owns it
         with pytest.raises(RunError, match=r"the restarts of .*restart-2 have no end"):

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from attractor_nb import Outcome, Pipeline, Run, StageStatus, Usage
 from attractor_nb.decisions.kept_state import checkpoint_entries
 from attractor_nb.decisions.log_history import counted_events
-from attractor_nb.decisions.planning.plan_compiling import compile_plan
+from attractor_nb.decisions.planning.plan import compile_plan
 from attractor_nb.errors import GraphChanged, OptionError, RunError, RunLocked
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.events import ModelCallEnded, PipelineResumed, PipelineRewound, StageStarted
 from attractor_nb.runtime.handles.recorded_state import restored_context, restored_state
 from attractor_nb.stage import current_stage

@@ -19,7 +19,7 @@ from attractor_nb import (
     runs,
 )
 from attractor_nb.errors import NoSuchGate, NoSuchKey, OptionError, RunError, RunNotFound, ValidationError
-from attractor_nb.model.calls.cached import INPUTS_FILE
+from attractor_nb.model.calls.call_content import INPUTS_FILE
 from attractor_nb.model.events import StageCompleted
 from attractor_nb.runtime.handles.presenters import are_runs_shown, register_presenter
 

@@ -17,14 +17,14 @@ import attractor_nb
 from attractor_nb import Pipeline, Run, load_pipeline, run_pipeline, runs
 from attractor_nb.cli.shared_options import option_parameters, run_settings
 from attractor_nb.errors import OptionError
-from attractor_nb.maps.map_result import MapRun
+from attractor_nb.maps.map_launch import MapRun
 from attractor_nb.model.vocabulary.option_meanings import OF_A_MAP, OF_A_PIPELINE, OF_A_RUN
-from attractor_nb.notebook.magics import AttractorMagics
+from attractor_nb.notebook.extension import AttractorMagics
 from attractor_nb.pipeline.runs import RunRow, RunTable
 from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.prepare import run_options
 from attractor_nb.runtime.prepare.run_options import BOUNDS, MapOptions, RunOptions
-from attractor_nb.studio.debug.debugger import Debugger
+from attractor_nb.studio.debugger import Debugger
 
 ROOT = Path(__file__).resolve().parents[2]
 ENDS = "start [shape=Mdiamond] done [shape=Msquare]"

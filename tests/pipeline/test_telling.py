@@ -9,7 +9,7 @@ from attractor_nb import Outcome, Pipeline, Run, diff
 from attractor_nb.errors import OptionError, RunError, RunNotFound
 from attractor_nb.model.events import InstructionCarried, InstructionGiven, RunWarning
 from attractor_nb.model.instruction import MAX_INSTRUCTION
-from attractor_nb.runtime.handles import hosts
+from attractor_nb.runtime.handles import handle
 from attractor_nb.stage import current_stage
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.testing import ScriptedBackend
@@ -146,7 +146,7 @@ def test_it_can_be_told_from_any_thread_while_the_engine_works_in_its_own(direct
 
 
 def test_a_run_whose_loop_is_held_up_does_not_have_it_later_either(directory, monkeypatch):
-    monkeypatch.setattr(hosts, "CALL_SECONDS", 0.05)
+    monkeypatch.setattr(handle, "CALL_SECONDS", 0.05)
     said = []
 
     def tell():

@@ -9,7 +9,7 @@ from attractor_nb import Pipeline, Run
 from attractor_nb.decisions.planning.executable_surface import executable_surface
 from attractor_nb.errors import GraphChanged, OptionError, ValidationError
 from attractor_nb.model.events import RunWarning
-from attractor_nb.server.desk import posted_pipeline
+from attractor_nb.server.run_service import posted_pipeline
 from attractor_nb.transforms import MergeTransform
 
 GRAPH = """digraph Plan { goal="ship it"

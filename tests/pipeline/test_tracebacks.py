@@ -282,8 +282,8 @@ def test_debug_in_a_shell_stands_in_the_frame_that_failed(tmp_path, monkeypatch)
 
 def test_a_function_that_a_model_calls_leaves_one_though_its_stage_goes_on(tmp_path):
     pytest.importorskip("pydantic_ai")
-    from attractor_nb.backends.llm.tools.functions import function_tool
-    from attractor_nb.backends.llm.tools.tool_problems import ToolProblem
+    from attractor_nb.backends.llm.tools.catalog import function_tool
+    from attractor_nb.backends.llm.tools.file_tools import ToolProblem
 
     def read_table(name: str) -> str:
         """Read it."""

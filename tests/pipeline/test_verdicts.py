@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from attractor_nb import Outcome, Pipeline, StageStatus
 from attractor_nb.errors import RetryableError
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.stage import current_stage
 from attractor_nb.testing import ManualClock, ScriptedBackend
 from tests import warm

@@ -9,7 +9,7 @@ import pytest
 from attractor_nb import Pipeline, Run
 from attractor_nb.errors import OptionError, StorageError, UntrustedSource
 from attractor_nb.pipeline.runs import runs
-from attractor_nb.runtime.workspace.initial_files import filling_of
+from attractor_nb.runtime.workspace.workspace import filling_of
 from attractor_nb.stage import current_stage
 
 FRAME = "digraph d {{ {graph} start [shape=Mdiamond] done [shape=Msquare] {body} }}"
@@ -306,7 +306,7 @@ def test_an_isolation_that_there_is_not_is_refused_wherever_it_is_written(tmp_pa
 
 
 def test_workspace_from_has_a_bound_and_names_what_to_do(project, tmp_path, monkeypatch):
-    monkeypatch.setattr("attractor_nb.runtime.workspace.initial_files.MAX_FILES", 1)
+    monkeypatch.setattr("attractor_nb.runtime.workspace.workspace.MAX_FILES", 1)
     with pytest.raises(OptionError, match="has more than 1 files or") as told:
         where().run(wait=True, isolation="workspace", workspace_from=project)
     assert "name less of it" in told.value.hint

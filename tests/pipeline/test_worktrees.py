@@ -10,7 +10,7 @@ from attractor_nb import Pipeline, Run
 from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.model.events import RunWarning
 from attractor_nb.pipeline.runs import runs
-from attractor_nb.runtime.workspace import worktree_index
+from attractor_nb.runtime.workspace import worktree as worktree_index
 from attractor_nb.runtime.workspace.worktree import worktree_facts, worktree_of
 from attractor_nb.storage.stored_run import read_facts
 from tests import warm

@@ -13,7 +13,7 @@ import pytest
 from attractor_nb.errors import StorageError, TerminalError
 from attractor_nb.processes import LocalProcesses, command_environment, descendants
 from attractor_nb.processes import local as local_module
-from attractor_nb.processes import output as output_module
+from attractor_nb.processes import local as output_module
 from attractor_nb.runtime.prepare.known_secrets import redact_also
 from tests.waiting import wait_for_end
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from attractor_nb.cli.remote_runs.remote import follow_events
 from attractor_nb.cli.remote_runs.server_client import Client, read_address
-from attractor_nb.cli.remote_runs.server_events import follow_events
-from attractor_nb.runtime.handles.hosts import live_jobs, stop_jobs
+from attractor_nb.runtime.handles.handle import live_jobs, stop_jobs
 
 REPOSITORY = Path(__file__).parents[2]
 README = (REPOSITORY / "README.md").read_text()

@@ -42,13 +42,13 @@ def target(client, root, sources):
 
 def standing(client, root, run_id):
     """All that a request could have changed: runs, logs, questions, keys, streams, tickets."""
-    while client.server.house.streams.open_count:  # the server has yet to see that a stream was left
+    while client.server.state.streams.open_count:  # the server has yet to see that a stream was left
         client.get("/openapi.json")
     logs = {str(log): log.read_bytes() for log in root.rglob("events.jsonl")}
     questions = client.get("/questions").json()
-    house = client.server.house
+    state = client.server.state
     names = sorted(place.name for place in root.iterdir())
-    return names, logs, questions, len(house.tickets._open), len(house.desk.live_runs())
+    return names, logs, questions, len(state.tickets._open), len(state.service.live_runs())
 
 
 def raw(port, method, path, headers, body=b"{}"):
@@ -160,7 +160,7 @@ def test_every_write_refuses_other_content_types(target, kind):
 def test_every_route_refuses_tickets_that_are_not_its_own(target, ticket):
     """A ticket opens the stream of its run, once; the stream alone is tried with one that was good."""
     client, run_id = target
-    tickets = client.server.house.tickets
+    tickets = client.server.state.tickets
     path = f"/pipelines/{run_id}/events"
     for method, template in ROUTES:
         given = tickets.issue("/pipelines/other/events" if ticket == "of another run" else path)

@@ -4,13 +4,11 @@ import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.errors import CheckpointCorrupt, SessionNotFound, StorageError
-from attractor_nb.server.answers.gate_answers import all_questions, questions_of
-from attractor_nb.server.answers.run_status_answers import status_of
-from attractor_nb.server.answers.stage_files_answers import artifacts_of, session_of
-from attractor_nb.server.desk import RunDesk
+from attractor_nb.server.answers.run_answers import all_questions, artifacts_of, questions_of, session_of, status_of
+from attractor_nb.server.run_service import RunService
 from attractor_nb.sessions import create_session
 from attractor_nb.storage.run_directory import RunDirectory
-from attractor_nb.storage.run_lists.listing import RunSummary
+from attractor_nb.storage.run_listing import RunSummary
 
 
 def test_artifacts_that_cannot_be_listed_are_said_and_leave_nothing_open(root, sources, monkeypatch):
@@ -39,13 +37,13 @@ def test_the_questions_of_a_run_that_cannot_be_read_are_none_and_hide_no_others(
     log.write_bytes(log.read_bytes().replace(b"StageStarted", b"StageStarteX", 1))
     line = RunSummary(root / "a", "a", "demo", "abandoned", "", None)
 
-    class Desk(RunDesk):
+    class Desk(RunService):
         def summary(self, run_id):
             return line
 
-    desk = Desk(root, 10)
-    assert all_questions(desk, [line]) == []
+    service = Desk(root, 10)
+    assert all_questions(service, [line]) == []
     with pytest.raises(CheckpointCorrupt):
-        questions_of(desk, "a")
-    status = status_of(desk, "a")
+        questions_of(service, "a")
+    status = status_of(service, "a")
     assert (status.status, status.questions, status.progress.nodes) == ("abandoned", 0, 0)

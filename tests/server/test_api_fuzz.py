@@ -11,8 +11,7 @@ import pytest
 import requests
 import urllib3
 
-from attractor_nb.server.openapi import openapi_document
-from attractor_nb.server.operations import OPERATIONS
+from attractor_nb.server.operations import OPERATIONS, openapi_document
 
 HERE = Path(__file__).resolve().parent
 REQUESTS = 9 * len(OPERATIONS)  # some for each

@@ -60,7 +60,7 @@ def test_findings_are_mended_one_by_one(client):
     number = next(found["number"] for found in state["findings"] if found["can_fix"])
     said = edit(client, torn, kind="fix", number=number, version=state["version"])
     assert said["source"] == TEXT
-    assert said["state"]["version"] == 0, "the next fix is asked of another desk"
+    assert said["state"]["version"] == 0, "the next fix is asked of another service"
 
 
 def test_what_cannot_be_is_said_and_changes_nothing(client):

@@ -11,16 +11,15 @@ import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.engine.event_stream import EventFeed
+from attractor_nb.server import event_channel as channel_module
 from attractor_nb.server import guard
-from attractor_nb.server.desk import RunDesk
+from attractor_nb.server.event_channel import EventReader, RunChannel
+from attractor_nb.server.event_streams import Streams
 from attractor_nb.server.events import EventStreamResponse
 from attractor_nb.server.guard import Tickets
 from attractor_nb.server.replies import Problem
+from attractor_nb.server.run_service import RunService
 from attractor_nb.server.server_settings import ServerSettings
-from attractor_nb.server.streams import channel as channel_module
-from attractor_nb.server.streams.channel import RunChannel
-from attractor_nb.server.streams.event_reader import EventReader
-from attractor_nb.server.streams.event_streams import Streams
 from attractor_nb.storage.log.event_log import read_log
 
 
@@ -118,7 +117,7 @@ def test_random_drops_of_many_consumers_make_no_gap_and_no_duplicate(client, roo
 
 
 def whole_end(place):
-    from attractor_nb.storage.run_status import read_last_event
+    from attractor_nb.storage.manifest_file import read_last_event
 
     last = read_last_event(place)
     is_end = last is not None and last.type in {"PipelineCompleted", "PipelineFailed"}
@@ -211,7 +210,7 @@ def test_more_streams_than_allowed_are_refused_and_room_is_given_back(serving, r
             reply = client.get(f"/pipelines/{run_id}/events")
             assert (reply.status_code, reply.json()["type"]) == (429, "urn:attractor-nb:problem:too-many-streams")
         client.post(f"/pipelines/{run_id}/cancel")
-        while client.server.house.streams.open_count:  # the server has yet to see that it hung up
+        while client.server.state.streams.open_count:  # the server has yet to see that it hung up
             client.get("/pipelines")
         assert ids(client.events(run_id))
 
@@ -243,7 +242,7 @@ def test_each_event_is_encoded_once_however_many_listen(root, stored, monkeypatc
     monkeypatch.setattr(channel_module, "event_frame", lambda *given: counted.append(1) or encode(*given))
 
     async def listen_all():
-        streams = Streams(RunDesk(root, 10), 100)
+        streams = Streams(RunService(root, 10), 100)
         opened = [await streams.open("a", "") for _ in range(20)]
         return [b"".join([piece async for piece in stream.frames()]) for stream in opened]
 
@@ -254,7 +253,7 @@ def test_each_event_is_encoded_once_however_many_listen(root, stored, monkeypatc
 
 def test_a_slow_consumer_is_cut_off_with_a_gap_and_comes_back_complete(root, stored, monkeypatch):
     async def listen():
-        streams = Streams(RunDesk(root, 10), 100)
+        streams = Streams(RunService(root, 10), 100)
         slow = await streams.open("a", "")
         kept = slow._channel
         pieces = slow.frames()
@@ -280,14 +279,14 @@ def test_a_run_that_goes_on_again_here_has_a_stream_of_its_own(root, stored):
     """Somebody still hears the end of a run when it is resumed: who comes then must hear the resumed one."""
 
     async def listen():
-        desk = RunDesk(root, 10)
-        streams = Streams(desk, 100)
+        service = RunService(root, 10)
+        streams = Streams(service, 100)
         slow = await streams.open("a", "")
         pieces = slow.frames()
         await anext(pieces)
         assert slow._channel.is_closed
         again = await streams.open("a", "")
-        desk._live["a"] = Silent()
+        service._live["a"] = Silent()
         other = await streams.open("a", "")
         streams.close()
         return again._channel is slow._channel, other._channel is slow._channel
@@ -303,7 +302,7 @@ def test_a_run_that_goes_on_again_here_has_a_stream_of_its_own(root, stored):
 
 def test_a_server_that_ends_opens_no_stream(root, stored):
     async def listen():
-        streams = Streams(RunDesk(root, 10), 100)
+        streams = Streams(RunService(root, 10), 100)
         streams.close()
         await streams.open("a", "")
 
@@ -354,7 +353,7 @@ def chain_of(count):
 
 def until(client, holds):
     """Wait for something of the server's streams."""
-    while not holds(client.server.house.streams):
+    while not holds(client.server.state.streams):
         client.get("/openapi.json")
 
 
@@ -376,7 +375,7 @@ def test_what_is_kept_of_a_long_run_is_bounded(root, sources, monkeypatch):
     Pipeline(sources.plain).run(wait=True, logs_root=root / "a", is_shown=False)
 
     async def listen():
-        streams = Streams(RunDesk(root, 10), 100)
+        streams = Streams(RunService(root, 10), 100)
         stream = await streams.open("a", "")
         most = len(stream._channel._frames)
         return most, b"".join([piece async for piece in stream.frames()])

@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from attractor_nb.errors import StorageError
-from attractor_nb.server.idempotency import Ledger
 from attractor_nb.server.replies import Problem, Reply
+from attractor_nb.server.request_calls import Ledger
 from attractor_nb.storage.files.disk import Disk
 
 KEPT_SECONDS = 24 * 3600.0

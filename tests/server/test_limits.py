@@ -196,7 +196,7 @@ def test_a_fault_of_ours_is_logged_and_tells_the_client_nothing_of_it(client, mo
     def fail():
         raise ZeroDivisionError("of ours")
 
-    monkeypatch.setattr(client.server.house.desk, "summaries", fail)
+    monkeypatch.setattr(client.server.state.service, "summaries", fail)
     reply = client.get("/pipelines")
     assert (reply.status_code, reply.json()["type"]) == (500, "urn:attractor-nb:problem:internal")
     assert "of ours" not in reply.text

@@ -15,8 +15,8 @@ import pytest
 
 from attractor_nb.errors import OptionError
 from attractor_nb.server import serve, serving
-from attractor_nb.server.streams.channel import RunChannel
-from attractor_nb.server.streams.event_streams import Stream
+from attractor_nb.server.event_channel import RunChannel
+from attractor_nb.server.event_streams import Stream
 
 LOAD = Path(__file__).parents[1] / "benchmarks" / "workers" / "load.py"
 RUNS, CLIENTS, WAVES = 24, 72, 2
@@ -87,7 +87,7 @@ def test_a_server_keeps_nothing_of_streams_that_have_ended(client, root, sources
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(watch, range(12)))
-    streams = client.server.house.streams
+    streams = client.server.state.streams
     while streams.open_count or streams._channels:  # the server has yet to see the last of them go
         client.get("/pipelines")
     gc.collect()

@@ -7,9 +7,8 @@ import pytest
 
 from attractor_nb.engine.event_stream import EventFeed
 from attractor_nb.model.events import EventsDropped, PipelineRestarted, StageStarted
-from attractor_nb.server.streams import channel as channel_module
-from attractor_nb.server.streams.channel import RunChannel
-from attractor_nb.server.streams.event_reader import EventReader
+from attractor_nb.server import event_channel as channel_module
+from attractor_nb.server.event_channel import EventReader, RunChannel
 from attractor_nb.storage.log.event_lines import encode_event
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME, read_log
 

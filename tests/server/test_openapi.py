@@ -5,8 +5,7 @@ import re
 import jsonschema
 import pytest
 
-from attractor_nb.server.openapi import openapi_document
-from attractor_nb.server.operations import OPERATIONS, path_parameters
+from attractor_nb.server.operations import OPERATIONS, openapi_document, path_parameters
 
 SPEC_9_5 = [
     ("post", "/pipelines"),

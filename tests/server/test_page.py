@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from attractor_nb import Pipeline, runs
-from attractor_nb.notebook.history_view import HistoryDesk
+from attractor_nb.notebook.history_view import HistoryRequests
 from attractor_nb.server.operations import OPERATIONS
 from attractor_nb.server.page import FOLDER, PAGE_PATHS, page_file, policy
 from attractor_nb.server.requests import BackendName, Bounds
@@ -209,7 +209,7 @@ def test_one_search_finds_any_of_two_thousand_runs_wherever_they_are_listed(clie
     assert found(sort="key", descending=True, offset=2_000) == (["run-0002", "run-0001"], 2_003)
     assert len(client.get("/rows", params={"limit": 10_000}).json()["rows"]) == 2_003
     kept = runs(root)
-    assert len(kept) == len(HistoryDesk(kept).rows()) == 2_003
+    assert len(kept) == len(HistoryRequests(kept).rows()) == 2_003
     assert [row.logs_root.name for row in kept.where(text="needle")] == ["run-0011"]
 
 

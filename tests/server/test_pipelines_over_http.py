@@ -6,7 +6,7 @@ import pytest
 
 from attractor_nb import Pipeline, Run, runs
 from attractor_nb.cli.entry import run_command_line
-from attractor_nb.server.answers import stage_files_answers
+from attractor_nb.server.answers import run_answers
 from tests.server.conftest import TOKEN
 
 
@@ -358,13 +358,13 @@ def test_an_artifact_that_is_not_there_or_too_large_is_said(client, sources, mon
     assert (reply.status_code, problem["type"]) == (404, "urn:attractor-nb:problem:no-such-artifact")
     assert problem["detail"] == "there is no artifact nobody"
     [line] = client.get(f"/pipelines/{run_id}/artifacts").json()["artifacts"]
-    monkeypatch.setattr(stage_files_answers, "MAX_ARTIFACT_BYTES", line["bytes"] - 1)
+    monkeypatch.setattr(run_answers, "MAX_ARTIFACT_BYTES", line["bytes"] - 1)
     reply = client.get(f"/pipelines/{run_id}/artifacts/{line['id']}")
     problem = reply.json()
     assert (reply.status_code, problem["type"]) == (409, "urn:attractor-nb:problem:artifact-too-large")
     assert problem["detail"] == f"{line['id']} has {line['bytes']} bytes"
     assert problem["hint"] == f"read the file: artifacts/{line['id']}.json in the run directory"
-    monkeypatch.setattr(stage_files_answers, "MAX_ARTIFACT_BYTES", line["bytes"])
+    monkeypatch.setattr(run_answers, "MAX_ARTIFACT_BYTES", line["bytes"])
     assert client.get(f"/pipelines/{run_id}/artifacts/{line['id']}").status_code == 200
 
 

@@ -7,11 +7,11 @@ import time
 import pytest
 
 from attractor_nb.errors import StorageError
-from attractor_nb.server.desk import RunDesk
-from attractor_nb.server.idempotency import Ledger
 from attractor_nb.server.own_place import is_own_place
 from attractor_nb.server.recovery import Recovery
 from attractor_nb.server.replies import Reply
+from attractor_nb.server.request_calls import Ledger
+from attractor_nb.server.run_service import RunService
 from attractor_nb.server.server_runs import StartedRuns
 from tests.server.conftest import running
 
@@ -55,9 +55,9 @@ LINKS = [".server", ".server/runs", ".server/keys"]
 def test_a_server_that_starts_over_planted_links_forgets_nothing_of_the_users(root, treasure, link):
     plant(root, link, treasure)
     before = content(treasure)
-    desk = RunDesk(root, 4)
-    assert desk.started.ids() == []
-    Recovery(desk)._begin(["notes"])
+    service = RunService(root, 4)
+    assert service.started.ids() == []
+    Recovery(service)._begin(["notes"])
     assert content(treasure) == before
 
 

@@ -18,10 +18,10 @@ import pytest
 from attractor_nb import Outcome, Pipeline
 from attractor_nb.errors import RunError, RunLocked
 from attractor_nb.model.events import InterviewStarted, PipelineResumed, StageCompleted, StageStarted
-from attractor_nb.server.desk import WAITS, RunDesk
-from attractor_nb.server.recovery import Recovery, has_come_to_something
+from attractor_nb.server.event_channel import Recorded
+from attractor_nb.server.recovery import Recovery, has_made_progress
 from attractor_nb.server.replies import Problem, stopping
-from attractor_nb.server.streams.event_reader import Recorded
+from attractor_nb.server.run_service import WAITS, RunService
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.log.lock import read_owner
 from tests import warm
@@ -113,13 +113,13 @@ def test_fifty_runs_at_their_gates_go_on_by_themselves(served, sources, root):
 
 def test_requests_are_answered_while_runs_are_taken_up(served, serving, sources, root, monkeypatch):
     ids = left_at_gates(served, sources, 3)
-    may_go_on, take_up = threading.Event(), RunDesk.take_up
+    may_go_on, take_up = threading.Event(), RunService.take_up
 
-    def taken_up(desk, *args, **more):
+    def taken_up(service, *args, **more):
         assert may_go_on.wait(PATIENCE_SECONDS)
-        return take_up(desk, *args, **more)
+        return take_up(service, *args, **more)
 
-    monkeypatch.setattr(RunDesk, "take_up", taken_up)
+    monkeypatch.setattr(RunService, "take_up", taken_up)
     with serving(root) as client:
         assert all("about to be" in line["note"] for line in lines_of(client).values())
         may_go_on.set()
@@ -402,7 +402,7 @@ RESUMED = PipelineResumed(next_node="a")
 )
 def test_a_run_has_come_to_something_with_a_result_or_at_rest(before, behind, expected):
     trail = trail_of(*before, *behind)
-    assert has_come_to_something(trail, f"0.{len(before)}") is expected
+    assert has_made_progress(trail, f"0.{len(before)}") is expected
 
 
 # -- one decision by itself --------------------------------------------------------------------------
@@ -419,10 +419,10 @@ def recovery_of(root, *ids, **decisions):
                 raise found
             return found
 
-    found = Recovering(RunDesk(root, 10))
+    found = Recovering(RunService(root, 10))
     found.decided = []
     found._queue.extend(ids)
-    found._desk.words.update(dict.fromkeys(ids, WAITS))
+    found._service.words.update(dict.fromkeys(ids, WAITS))
     return found
 
 
@@ -443,7 +443,7 @@ def test_a_run_that_cannot_be_taken_up_keeps_no_other_from_it(root, caplog, erro
     recovery = recovery_of(root, "a", "b", a=error, b="")
     recovery._work()
     assert recovery.decided == ["a", "b"]
-    assert recovery._desk.words == ({} if words is None else {"a": words})
+    assert recovery._service.words == ({} if words is None else {"a": words})
     is_ours = isinstance(error, ZeroDivisionError)
     assert ("pipeline a is not resumed automatically" in caplog.text) == is_ours
     assert ("ZeroDivisionError: of ours" in caplog.text) == is_ours
@@ -468,7 +468,7 @@ def test_a_run_without_room_is_tried_again_until_the_server_ends(root, caplog, r
     recovery._is_ending = Ending()
     recovery._work()
     assert recovery.decided == ["a", "a", "a"]
-    assert recovery._desk.words == {"a": WAITS, "b": WAITS}
+    assert recovery._service.words == {"a": WAITS, "b": WAITS}
     assert "not taken up" not in caplog.text  # by this server; the next one decides
 
 
@@ -485,26 +485,28 @@ def test_a_thread_whose_last_run_another_one_took_ends(root):
 
 def test_a_note_of_a_run_that_cannot_be_read_keeps_no_other_run_waiting(root, caplog):
     (root / ".server/runs/a.json").mkdir(parents=True)
-    desk = RunDesk(root, 10)
-    with desk.started.noted("b"):
+    service = RunService(root, 10)
+    with service.started.noted("b"):
         pass
-    recovery = Recovery(desk)
-    desk.words.update(a=WAITS, b=WAITS)
+    recovery = Recovery(service)
+    service.words.update(a=WAITS, b=WAITS)
     recovery._begin(["a", "b"])
-    until(lambda: WAITS not in desk.words.values())
-    assert desk.words == {"a": f"not resumed automatically: cannot read {root}/.server/runs/a.json: not a plain file"}
-    assert desk.started.read("b") is None  # its directory contains no run
+    until(lambda: WAITS not in service.words.values())
+    assert service.words == {
+        "a": f"not resumed automatically: cannot read {root}/.server/runs/a.json: not a plain file"
+    }
+    assert service.started.read("b") is None  # its directory contains no run
 
 
 @pytest.mark.parametrize("is_there", [True, False])
 def test_a_note_of_a_run_that_is_gone_is_forgotten(root, is_there):
-    desk = RunDesk(root, 10)
-    with desk.started.noted("a"):
+    service = RunService(root, 10)
+    with service.started.noted("a"):
         pass
     if is_there:
         (root / "a").mkdir()
-    desk.words["a"] = WAITS
-    assert Recovery(desk)._is_decided("a")
-    assert desk.words == {}
-    assert desk.started.ids() == []
+    service.words["a"] = WAITS
+    assert Recovery(service)._is_decided("a")
+    assert service.words == {}
+    assert service.started.ids() == []
     assert list((root / ".server/runs").iterdir()) == []

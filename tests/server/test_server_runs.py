@@ -10,10 +10,10 @@ import pytest
 from attractor_nb import Pipeline
 from attractor_nb.errors import RunLocked, RunNotFound, StorageError
 from attractor_nb.server import server_runs
-from attractor_nb.server.answers.gate_answers import take_answer
-from attractor_nb.server.desk import RunDesk
+from attractor_nb.server.answers.run_answers import take_answer
 from attractor_nb.server.replies import Problem
 from attractor_nb.server.requests import Answer, Resumption
+from attractor_nb.server.run_service import RunService
 from attractor_nb.server.server_runs import StartedRuns, run_place
 from attractor_nb.storage.files.disk import Disk
 from tests.waiting import wait_until
@@ -87,24 +87,24 @@ def test_a_run_that_cannot_be_noted_is_not_begun(root, monkeypatch):
 
 def test_a_directory_that_contains_no_run_is_none(root):
     (root / "empty").mkdir()
-    desk = RunDesk(root, 10)
+    service = RunService(root, 10)
     with pytest.raises(Problem, match="empty contains no run") as refused:
-        desk.summary("empty")
+        service.summary("empty")
     assert (refused.value.status, refused.value.kind) == (404, "no-such-pipeline")
     with pytest.raises(RunNotFound):
-        desk.run("empty")
+        service.run("empty")
 
 
 def test_a_server_that_ends_begins_nothing(root, sources):
     with standing(root, sources) as run:
         run.cancel()
-    desk = RunDesk(root, 10)
-    assert desk.summary("a").is_resumable
-    desk.close()
+    service = RunService(root, 10)
+    assert service.summary("a").is_resumable
+    service.close()
     with pytest.raises(Problem, match="shutting down") as refused:
-        desk.resume("a", Resumption())
+        service.resume("a", Resumption())
     assert refused.value.status == 503
-    assert desk.summary("a").is_resumable
+    assert service.summary("a").is_resumable
 
 
 @pytest.fixture
@@ -116,14 +116,14 @@ def elsewhere(root, sources):
 @pytest.mark.parametrize(
     "ask",
     [
-        pytest.param(lambda desk, gate: desk.cancel("a"), id="cancel"),
-        pytest.param(lambda desk, gate: desk.resume("a", Resumption()), id="resume"),
-        pytest.param(lambda desk, gate: take_answer(desk, "a", gate.id, Answer(choice="A")), id="answer"),
+        pytest.param(lambda service, gate: service.cancel("a"), id="cancel"),
+        pytest.param(lambda service, gate: service.resume("a", Resumption()), id="resume"),
+        pytest.param(lambda service, gate: take_answer(service, "a", gate.id, Answer(choice="A")), id="answer"),
     ],
 )
 def test_what_only_the_owner_of_a_run_can_do_names_the_owner(root, elsewhere, ask):
-    desk = RunDesk(root, 10)
+    service = RunService(root, 10)
     with pytest.raises(RunLocked, match=f"pipeline a is run by .*{os.getpid()}") as refused:
-        ask(desk, elsewhere.gates[0])
+        ask(service, elsewhere.gates[0])
     assert refused.value.owner["pid"] == os.getpid()
     assert [gate.stage for gate in elsewhere.gates] == ["review"]

@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from attractor_nb.server.answers import gate_answers
-from attractor_nb.server.desk import RunDesk
+from attractor_nb.server.answers import run_answers
+from attractor_nb.server.run_service import RunService
+from attractor_nb.storage import run_index
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME, read_log
 from attractor_nb.storage.log.lock import is_owned
-from attractor_nb.storage.run_lists import run_index
 from tests import warm
 
 pytestmark = pytest.mark.timeout(300)  # several processes begin, one behind the other
@@ -89,15 +89,15 @@ def test_what_lies_still_is_read_once_for_its_questions(root, client_of, sources
     with process(root, client_of) as (_, client, _):
         client.wait_for(client.submit(sources.gate), "InterviewStarted")
     monkeypatch.setattr(run_index, "SETTLED_NS", 0)  # nobody writes any more
-    desk, read = RunDesk(root, 1), []
-    monkeypatch.setattr(gate_answers, "read_log", lambda place: read.append(place) or read_log(place))
+    service, read = RunService(root, 1), []
+    monkeypatch.setattr(run_answers, "read_log", lambda place: read.append(place) or read_log(place))
     for _ in range(3):
-        [asked] = gate_answers.all_questions(desk, desk.summaries())
+        [asked] = run_answers.all_questions(service, service.summaries())
         assert (asked.stage, asked.is_answerable) == ("review", False)
     assert len(read) == 1
     with (Path(read[0]) / EVENT_LOG_NAME).open("ab") as log:
         log.write(b"{")  # a record that was begun
-    assert gate_answers.all_questions(desk, desk.summaries()) == [asked]
+    assert run_answers.all_questions(service, service.summaries()) == [asked]
     assert len(read) == 2
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from attractor_nb.errors import SessionError, StorageError
-from attractor_nb.sessions import agent_logs, create_session, open_agent_log
-from attractor_nb.sessions.agent_logs import AgentLog
+from attractor_nb.sessions import create_session, open_agent_log, recorder
+from attractor_nb.sessions.recorder import AgentLog
 from attractor_nb.storage.files.disk import Disk
 
 
@@ -167,7 +167,7 @@ def test_without_another_thread_a_log_says_so_and_closes_what_it_opened(session,
         with pytest.raises(SessionError, match=r"no thread can be started that writes .*001\.log"):
             open_agent_log(session, "001")
     assert descriptors() == before
-    assert not agent_logs._COPIES
+    assert not recorder._COPIES
 
 
 def test_a_link_in_the_place_of_a_log_is_not_written_through(session, tmp_path):

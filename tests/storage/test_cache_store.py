@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from attractor_nb.errors import StorageError
-from attractor_nb.model.calls.cached import CachedStage, CacheLook, file_values
-from attractor_nb.model.calls.call_content import InputChange
+from attractor_nb.model.calls.call_content import CachedStage, CacheLook, InputChange, file_values
 from attractor_nb.model.outcome import Outcome, Usage
 from attractor_nb.storage import stage_contents
 from attractor_nb.storage.cache_store import CacheSize, CacheStore

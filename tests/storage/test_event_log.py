@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.collector import SMALL_TEXT
 from attractor_nb.errors import CheckpointCorrupt, StorageError
+from attractor_nb.gc_pause import SMALL_TEXT
 from attractor_nb.model.events import InterviewStarted, RunWarning, StageCompleted
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.storage.files.disk import Disk

@@ -11,10 +11,10 @@ from attractor_nb.errors import RunLocked, StorageError
 from attractor_nb.model.events import PipelineCompleted, PipelineRestarted, RunWarning, StageStarted
 from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.log.event_lines import decode_line, encode_event, scan_lines, token_of
-from attractor_nb.storage.log.fence import FencedDisk
+from attractor_nb.storage.log.event_log import FencedDisk
 from attractor_nb.storage.log.lock import is_owned, read_owner
-from attractor_nb.storage.run_lists.run_index import list_runs
-from attractor_nb.storage.run_status import read_last_event
+from attractor_nb.storage.manifest_file import read_last_event
+from attractor_nb.storage.run_index import list_runs
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.stored_run import read_run
 from tests.disks.faulty_disk import FaultyDisk

@@ -15,10 +15,9 @@ from attractor_nb.model.events import (
     StageStarted,
 )
 from attractor_nb.model.outcome import Outcome, Usage
-from attractor_nb.storage import run_status
-from attractor_nb.storage.run_lists import listing
-from attractor_nb.storage.run_lists.run_index import list_runs
-from attractor_nb.storage.run_lists.run_tags import change_tags
+from attractor_nb.storage import manifest_file, run_listing
+from attractor_nb.storage.run_index import list_runs
+from attractor_nb.storage.run_listing import change_tags
 from attractor_nb.storage.sealed_file import seal, unseal
 
 
@@ -87,7 +86,7 @@ def test_a_run_under_way_whose_question_is_open_waits(create, tmp_path, events, 
 
 
 def test_only_the_end_of_a_long_log_is_searched_for_an_open_question(create, tmp_path, monkeypatch):
-    monkeypatch.setattr(run_status, "_MAX_ASKING_BYTES", run_status._FIRST_TAIL_BYTES)
+    monkeypatch.setattr(manifest_file, "_MAX_ASKING_BYTES", manifest_file._FIRST_TAIL_BYTES)
     store = create("runs/a")
     for number, event in enumerate([ASKED, *[BRANCH_END] * 100], 1):
         store.append(structs.replace(event, sequence=number), is_synced=False)
@@ -98,8 +97,8 @@ def test_no_long_log_is_read_as_a_whole(create, event_of, tmp_path, monkeypatch)
     store = create("runs/a")
     store.append(event_of(1), is_synced=True)
     store.close()
-    monkeypatch.setattr(listing, "MAX_CHECKED_BYTES", 10)
-    monkeypatch.setattr(listing, "read_run", lambda path: pytest.fail("the log was read"))
+    monkeypatch.setattr(run_listing, "MAX_CHECKED_BYTES", 10)
+    monkeypatch.setattr(run_listing, "read_run", lambda path: pytest.fail("the log was read"))
     assert one(tmp_path).status == "abandoned"
 
 
@@ -174,10 +173,10 @@ def test_a_run_that_may_not_be_read_is_a_line_and_the_others_are_listed(create, 
             raise PermissionError(13, "Permission denied")
         return look(path)
 
-    look = listing._summary_of_run
+    look = run_listing._summary_of_run
     ended(create, "runs/a")
     ended(create, "runs/b")
-    monkeypatch.setattr(listing, "_summary_of_run", refuse)
+    monkeypatch.setattr(run_listing, "_summary_of_run", refuse)
     rows = {row.logs_root.name: row for row in list_runs(tmp_path / "runs")}
     assert {name: row.status for name, row in rows.items()} == {"a": "completed", "b": "damaged"}
     assert "Permission denied" in rows["b"].note

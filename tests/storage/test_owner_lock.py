@@ -13,7 +13,7 @@ import pytest
 
 from attractor_nb.errors import RunLocked, StorageError
 from attractor_nb.storage.files.disk import Disk
-from attractor_nb.storage.log import lock, ownership
+from attractor_nb.storage.log import event_log, lock
 from attractor_nb.storage.log.lock import is_owned, read_owner
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.stored_run import read_run
@@ -23,7 +23,7 @@ from tests.disks.faulty_disk import FaultyDisk
 OWNER = """
 import sys
 from pathlib import Path
-from attractor_nb.engine.system_clock import SystemClock
+from attractor_nb.engine.time_limits import SystemClock
 from attractor_nb.storage.run_store import DirectoryRunStore
 store = DirectoryRunStore.open(Path(sys.argv[1]), durability="fast", clock=SystemClock())
 print("owned", flush=True)
@@ -238,7 +238,7 @@ def test_an_interrupt_while_a_run_is_opened_frees_it(create, reopen, monkeypatch
     store = create()
     store.close()
     before = psutil.Process().num_fds()
-    monkeypatch.setattr(ownership, "sweep", interrupt)
+    monkeypatch.setattr(event_log, "sweep", interrupt)
     with pytest.raises(KeyboardInterrupt) as caught:
         reopen(store.logs_root)
     assert psutil.Process().num_fds() <= before, caught.value  # earlier tests may leave some to the collector

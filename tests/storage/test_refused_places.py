@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from attractor_nb.errors import StorageError
+from attractor_nb.storage import run_index
 from attractor_nb.storage.cache_store import CacheStore
 from attractor_nb.storage.files import atomic
 from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.log import event_log
 from attractor_nb.storage.run_directory import make_directory
-from attractor_nb.storage.run_lists import index_lines
 
 
 class Refusing(Disk):
@@ -59,9 +59,9 @@ def test_ruling_42_a_file_of_another_user_is_refused(tmp_path, monkeypatch):
 
 
 def test_a_line_of_the_index_that_nobody_here_wrote_is_not_read(tmp_path):
-    values = [None] * len(index_lines.SUMMARY_NAMES)
+    values = [None] * len(run_index.SUMMARY_NAMES)
     with pytest.raises(ValueError, match=r"^$"):
-        index_lines._decoded(json.dumps(["..", "run", [""], True, 0, [], *values]).encode(), tmp_path)
+        run_index._decoded(json.dumps(["..", "run", [""], True, 0, [], *values]).encode(), tmp_path)
 
 
 def test_a_log_whose_name_cannot_be_looked_at_is_told(tmp_path, monkeypatch):

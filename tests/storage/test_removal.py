@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from attractor_nb.errors import RunError, RunLocked, RunNotFound, StorageError
+from attractor_nb.storage import run_listing
 from attractor_nb.storage.log.lock import is_owned
-from attractor_nb.storage.run_lists import removal
-from attractor_nb.storage.run_lists.removal import is_remains, remove_run
-from attractor_nb.storage.run_lists.run_index import list_runs
+from attractor_nb.storage.run_index import list_runs
+from attractor_nb.storage.run_listing import is_half_deleted, remove_run
 from tests.disks.faulty_disk import FaultyDisk
 
 
@@ -123,12 +123,12 @@ def test_a_removal_that_was_cut_off_is_listed_as_what_it_is_and_ended(create, re
         (path / "events.jsonl").unlink()
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(removal.shutil, "rmtree", cut_off)
+    monkeypatch.setattr(run_listing.shutil, "rmtree", cut_off)
     cut_off.avoids_symlink_attacks = True
     with pytest.raises(StorageError, match="cannot delete"):
         remove("a")
     (row,) = list_runs(tmp_path / "runs")
-    assert is_remains(row.logs_root)
+    assert is_half_deleted(row.logs_root)
     assert (row.status, "delete it again" in row.note) == ("half-deleted", True)
     monkeypatch.undo()
     remove(row.logs_root.name)
@@ -165,7 +165,7 @@ def test_remains_of_runs_of_the_same_name_have_names_of_their_own_until_there_ar
 
 def test_where_links_could_be_followed_nothing_is_removed(create, remove, tmp_path, monkeypatch):
     create("runs/a").close()
-    monkeypatch.setattr(removal.shutil.rmtree, "avoids_symlink_attacks", False)
+    monkeypatch.setattr(run_listing.shutil.rmtree, "avoids_symlink_attacks", False)
     with pytest.raises(StorageError, match=r"this system cannot remove .*/runs/\.deleted-a safely"):
         remove("a")
     assert (tmp_path / "runs/.deleted-a/events.jsonl").exists()

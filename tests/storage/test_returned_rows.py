@@ -5,7 +5,7 @@ import pytest
 
 from attractor_nb.errors import StorageError
 from attractor_nb.storage.files.disk import Disk
-from attractor_nb.storage.returned_rows import put_run
+from attractor_nb.storage.map_directory import put_run
 from attractor_nb.storage.run_directory import RunDirectory
 from tests.disks.faulty_disk import FaultyDisk
 

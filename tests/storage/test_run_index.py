@@ -18,12 +18,9 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from attractor_nb.model.outcome import Usage
-from attractor_nb.storage.run_lists import index_lines, listing, run_index
-from attractor_nb.storage.run_lists.index_lines import SUMMARY_NAMES, read_index
-from attractor_nb.storage.run_lists.listing import RunSummary
-from attractor_nb.storage.run_lists.removal import remove_run
-from attractor_nb.storage.run_lists.run_index import INDEX_NAME, forget_lists, list_runs
-from attractor_nb.storage.run_lists.run_tags import change_tags
+from attractor_nb.storage import run_index, run_listing
+from attractor_nb.storage.run_index import INDEX_NAME, SUMMARY_NAMES, forget_lists, list_runs, read_index
+from attractor_nb.storage.run_listing import RunSummary, change_tags, remove_run
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.sealed_file import seal, unseal
 from attractor_nb.testing import ManualClock
@@ -55,7 +52,7 @@ def base(create, tmp_path):
 def made(monkeypatch):
     """The names of the directories whose lines are made anew."""
     names = []
-    make = listing.summarize_with_dependencies
+    make = run_listing.summarize_with_dependencies
 
     def noted(path):
         names.append(path.name)
@@ -68,7 +65,9 @@ def made(monkeypatch):
 def without_index(base):
     """The same list, made of nothing but the runs."""
     lines = [
-        line for path in base.iterdir() if path.is_dir() and not path.is_symlink() and (line := listing.summarize(path))
+        line
+        for path in base.iterdir()
+        if path.is_dir() and not path.is_symlink() and (line := run_listing.summarize(path))
     ]
     return sorted(lines, key=lambda line: line.logs_root.name)
 
@@ -239,8 +238,8 @@ def test_a_clock_that_ticks_slowly_hides_no_change(base, monkeypatch):
     def coarse(home, name, grounds):
         numbers = list(taken(home, name, grounds))
         for place in (2, 3):
-            numbers[place :: index_lines.STAMP_LENGTH] = [
-                number - number % 2_000_000_000 for number in numbers[place :: index_lines.STAMP_LENGTH]
+            numbers[place :: run_index.STAMP_LENGTH] = [
+                number - number % 2_000_000_000 for number in numbers[place :: run_index.STAMP_LENGTH]
             ]
         return tuple(numbers)
 
@@ -354,7 +353,7 @@ def test_all_of_a_line_is_kept(base):
             duration=None,
         ),
     )
-    assert read_index(index_lines.index_bytes({"r\udc80": full}), base)["r\udc80"].summary == replace(
+    assert read_index(run_index.index_bytes({"r\udc80": full}), base)["r\udc80"].summary == replace(
         full.summary, logs_root=base / "r\udc80"
     )
 
@@ -364,12 +363,12 @@ def test_a_line_with_a_secret_is_not_written(base):
     (name, line), *_ = read_index((base / INDEX_NAME).read_bytes(), base).items()
     secret = "-".join(["sk", "ant", "api03", "Zq8" * 20])
     told = structs.replace(line, summary=replace(line.summary, note=f"refused {secret}"))
-    assert secret.encode() not in index_lines.index_bytes({name: told})
+    assert secret.encode() not in run_index.index_bytes({name: told})
 
 
 def test_a_folder_that_cannot_be_written_is_listed_all_the_same(base, monkeypatch):
     def refuse(*_, **__):
-        raise listing.StorageError("read-only")
+        raise run_listing.StorageError("read-only")
 
     monkeypatch.setattr(run_index, "write_whole", refuse)
     assert by_name(list_runs(base)) == without_index(base)
@@ -382,7 +381,7 @@ def test_a_folder_that_cannot_be_listed_is_a_storage_error_and_no_empty_list(bas
 
     monkeypatch.setattr(run_index.os, "scandir", refuse)
     before = psutil.Process().num_fds()
-    with pytest.raises(listing.StorageError, match=r"cannot read .*/runs: permission denied"):
+    with pytest.raises(run_listing.StorageError, match=r"cannot read .*/runs: permission denied"):
         list_runs(base)
     assert psutil.Process().num_fds() == before
 
@@ -446,7 +445,7 @@ def test_a_restart_is_told_by_the_directory_in_which_it_went_on(create, tmp_path
 RACER = """
 import sys
 from pathlib import Path
-from attractor_nb.storage.run_lists import run_index
+from attractor_nb.storage import run_index
 run_index.MIN_CHANGES, run_index.SETTLED_NS = 1, -10**12
 base = Path(sys.argv[1])
 for number in range(25):

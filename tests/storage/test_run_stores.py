@@ -373,7 +373,7 @@ def test_fault_3_a_fault_at_any_operation_is_typed_and_leaves_a_run_that_reads_a
 KILLED = """
 import sys
 from pathlib import Path
-from attractor_nb.engine.system_clock import SystemClock
+from attractor_nb.engine.time_limits import SystemClock
 from attractor_nb.model.events import PipelineStarted, StageStarted
 from attractor_nb.storage.run_store import DirectoryRunStore
 from tests.disks.faulty_disk import FaultyDisk

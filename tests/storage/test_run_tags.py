@@ -7,7 +7,7 @@ import json
 import pytest
 
 from attractor_nb.errors import OptionError, RunNotFound, StorageError
-from attractor_nb.storage.run_lists.run_tags import change_tags, read_tags
+from attractor_nb.storage.run_listing import change_tags, read_tags
 from attractor_nb.storage.stages.stage_names import is_safe_name
 
 MAX_TAGS = 50

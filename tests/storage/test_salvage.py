@@ -6,9 +6,8 @@ import pytest
 
 from attractor_nb.errors import CheckpointCorrupt, StorageError
 from attractor_nb.model.events import RunWarning, StageStarted
-from attractor_nb.storage.directory_survey import survey_run
+from attractor_nb.storage.directory_survey import plan_salvage, salvage, survey_run
 from attractor_nb.storage.files.disk import Disk
-from attractor_nb.storage.salvage import plan_salvage, salvage
 from attractor_nb.storage.stored_run import read_run
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from attractor_nb.errors import CheckpointCorrupt, RunNotFound, StorageError
-from attractor_nb.storage.run_lists.run_index import list_runs
+from attractor_nb.storage.run_index import list_runs
 from attractor_nb.storage.stored_run import has_event_log, read_run
 from attractor_nb.testing import SeededRandomness
 

@@ -12,26 +12,15 @@ PACKAGE = Path(__file__).resolve().parents[2] / "attractor_nb"
 MOST_FILES = 3
 """Two or three values of one folder may name one another: a plan and its nodes, a state and its branches."""
 KNOWN = {
-    # The façade: a pipeline makes runs, and Run.load makes the pipeline of a run whose caller has none.
-    frozenset(
-        {
-            "attractor_nb.pipeline.pipeline",
-            "attractor_nb.pipeline.run",
-            "attractor_nb.pipeline.methods.resume_directory",
-            "attractor_nb.pipeline.methods.start_run",
-        }
-    ),
     # A walk asks the debugger, attempts walk branches, and both stand in the run's setup.
     frozenset(
         {
             "attractor_nb.engine.attempts",
-            "attractor_nb.engine.branch_walks",
-            "attractor_nb.engine.debug_desk",
+            "attractor_nb.engine.walking",
             "attractor_nb.engine.debug_control",
             "attractor_nb.engine.run_setup",
-            "attractor_nb.engine.walking",
         }
-    ),
+    )
 }
 
 

@@ -24,15 +24,15 @@ SECONDS = 0.06
 MOST_PIECES = 5
 CATEGORIES = {"CATEGORY_SPACE": " ", "CATEGORY_DIGIT": "1", "CATEGORY_WORD": "a"}
 BOUNDED = {
-    "attractor_nb.backends.agents.resets._PART": "is given what _IN has found, at most 600 characters",
+    "attractor_nb.backends.agents.agent_failures._PART": "is given what _IN has found, at most 600 characters",
     "attractor_nb.languages.dot.lexer._COMMENTS": "is given what the lexer has read as blanks and comments: all are closed",
-    "attractor_nb.languages.dot.attribute_mistakes._STRING_OR_COMMENT": "the lexer has read the text: all in it is closed",
+    "attractor_nb.languages.dot.mistakes._STRING_OR_COMMENT": "the lexer has read the text: all in it is closed",
     "attractor_nb.model.calls.reasoning._INSIDE_OF_TAG": "is given a mark that _MARK has found, at most 300 characters",
     "attractor_nb.notebook.fitting_values._CLAUSE": "is given what a person has typed of one clause",
     "attractor_nb.views.drawings.flat_svg._COMMENTS_AND_BLOCKS": "is given our own style sheet",
     "attractor_nb.views.drawings.flat_svg._RULE": "is given our own style sheet",
-    "attractor_nb.views.drawings.still._DECLARED": "is given our own style sheet",
-    "attractor_nb.views.drawings.still._STYLE": "is given our own drawing, which has one style sheet",
+    "attractor_nb.views.drawings.svg._DECLARED": "is given our own style sheet",
+    "attractor_nb.views.drawings.svg._STYLE": "is given our own drawing, which has one style sheet",
 }
 """Patterns that no foreign text of any length reaches, with the reason."""
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "attractor_nb"
 CLIENTS = {
-    "backends/chat_stream.py": "the local model's server; it reads no variable",
+    "backends/local_model.py": "the local model's server; it reads no variable",
     "backends/llm/clients.py": "models",
     "cli/remote_runs/server_client.py": "a server of ours",
 }

@@ -21,7 +21,7 @@ STARTERS = {
     "system",
 }
 PROCESS_MODULES = {"multiprocessing", "pty", "runpy"}
-NAMING = {"own_python.py": 2, "backends/model_file.py": 2}
+NAMING = {"own_python.py": 2, "backends/local_model.py": 2}
 """How often a module names this Python: where command lines are made; in a hint, and for uv."""
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor_nb.context import Context
-from attractor_nb.engine.system_clock import SystemClock, SystemRandomness
+from attractor_nb.engine.time_limits import SystemClock, SystemRandomness
 from attractor_nb.errors import ContextValueError, RetryableError
 from attractor_nb.model.graph import Node
 from attractor_nb.model.outcome import Outcome

@@ -15,8 +15,8 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from attractor_nb import Pipeline, Tracing, current_stage
 from attractor_nb.errors import OptionError, RetryableError
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.calls.providers import PROVIDER_NAMES
-from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import ModelCallEnded, PipelineCompleted, StageCompleted, StageStarted, ToolCallEnded
 from attractor_nb.model.outcome import Outcome, Usage
 from attractor_nb.testing import ManualClock

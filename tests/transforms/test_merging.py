@@ -6,7 +6,7 @@ from attractor_nb import Outcome, Pipeline, StageStatus, parse_dot
 from attractor_nb.errors import OptionError, UntrustedSource
 from attractor_nb.testing import ScriptedBackend
 from attractor_nb.transforms import MergeTransform
-from attractor_nb.transforms.merge import replaced
+from attractor_nb.transforms.splicing import replaced
 
 HOST = """digraph host { goal="a boat" start [shape=Mdiamond] plan [prompt="Plan $goal"] work [prompt="Work"]
   review [prompt="Review", retry_target=work] done [shape=Msquare]

@@ -263,7 +263,7 @@ def _sampled(data: str, origin: tuple[float, float]) -> list[tuple[float, float]
 
 
 def _along(cubic) -> list[tuple[float, float]]:
-    from attractor_nb.views.layout.geometry import point_at
+    from attractor_nb.views.layout.skeleton import point_at
 
     (x0, y0), (x1, y1) = cubic[0], cubic[3]
     count = max(2, int((abs(x1 - x0) + abs(y1 - y0)) / _STEP) + 2)

@@ -13,8 +13,8 @@ from itertools import combinations, pairwise
 from math import atan2, ceil, degrees, hypot, pi
 from xml.etree import ElementTree as ET
 
-from attractor_nb.decisions.fan_outs.joins import joins_of
-from attractor_nb.views.drawings.overlay import NO_OVERLAY
+from attractor_nb.decisions.branch_policies import joins_of
+from attractor_nb.views.drawings.picture import NO_OVERLAY
 from attractor_nb.views.drawings.svg import _laid_out, render_svg
 from attractor_nb.views.layout.skeleton import skeleton_of
 

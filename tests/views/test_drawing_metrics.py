@@ -14,12 +14,12 @@ from statistics import median
 import pytest
 
 from attractor_nb import parse_dot
-from attractor_nb.decisions.fan_outs.joins import branch_edges, joins_of
+from attractor_nb.decisions.branch_policies import branch_edges, joins_of
 from attractor_nb.views.drawings.branch_stacks import BranchWalk
 from attractor_nb.views.drawings.drawing import draw_scene
 from attractor_nb.views.layout import MARGIN
 from attractor_nb.views.layout.skeleton import skeleton_of
-from attractor_nb.views.scene import Direction
+from attractor_nb.views.outlines import Direction
 from tests.views.drawn_graphs import HARD, KINDS, examples, generated, rows_of_drawings, wide_fan_out
 from tests.views.measured_drawings import Drawing, drawn, drawn_by_dot
 

@@ -16,7 +16,7 @@ from attractor_nb import parse_dot
 from attractor_nb.model.diagnostic import Diagnostic, Severity
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.studio.timeline.heat_view import Heat, NodeHeat
-from attractor_nb.views.drawings.overlay import Mark, Overlay
+from attractor_nb.views.drawings.picture import Mark, Overlay
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.state import ChildView, EdgeState, NodeState, RunView
 from tests.views.drawn_graphs import HARD, KINDS, examples, generated, rows_of_drawings, skipping_chain, wide_fan_out

@@ -1,8 +1,8 @@
 """Places of small things beside edges, in drawings so dense that they would take minutes to search."""
 
 from attractor_nb.views.drawings.edge_places import Ground
-from attractor_nb.views.layout.geometry import Layout, Route, straight
-from attractor_nb.views.scene import Link, Scene
+from attractor_nb.views.layout.skeleton import Layout, Route, straight
+from attractor_nb.views.outlines import Link, Scene
 
 
 def lines(count, gap, length=1_000.0):

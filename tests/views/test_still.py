@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.views.drawings.still import picture_bundle, still_svg
+from attractor_nb.views.drawings.svg import picture_bundle, still_svg
 
 MAX_ALT_CHARS = 1000
 

@@ -8,7 +8,7 @@ from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.views.drawings.flat_svg import flat_svg
-from attractor_nb.views.drawings.overlay import Mark, Overlay
+from attractor_nb.views.drawings.picture import Mark, Overlay
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.drawings.theme import DARK, LIGHT, drawing_rules
 from attractor_nb.views.state import EdgeState, NodeState

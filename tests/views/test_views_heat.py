@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 import pytest
 from msgspec.structs import replace
 
-from attractor_nb.decisions.hindsight.journal import Journal
+from attractor_nb.decisions.history.journal import Journal
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.events import PipelineStarted, StageCompleted, StageFailed, StageStarted
 from attractor_nb.model.outcome import Outcome, Usage

@@ -1,6 +1,6 @@
 """Lanes: what stands between a fan-out and its join, branch by branch."""
 
-from attractor_nb.decisions.fan_outs.joins import joins_of
+from attractor_nb.decisions.branch_policies import joins_of
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.views.drawings.branch_stacks import lanes_of

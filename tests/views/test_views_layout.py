@@ -15,10 +15,9 @@ from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.graph import Edge, Graph, Node, Subgraph
 from attractor_nb.views.drawings.drawing import draw_scene
 from attractor_nb.views.layout import lay_out, layered
-from attractor_nb.views.layout.geometry import point_at
 from attractor_nb.views.layout.layers import layer_scene
-from attractor_nb.views.layout.skeleton import skeleton_of, straight_links
-from attractor_nb.views.scene import Shape
+from attractor_nb.views.layout.skeleton import point_at, skeleton_of, straight_links
+from attractor_nb.views.outlines import Shape
 
 SHAPES = ["box", "hexagon", "diamond", "parallelogram", "component", "tripleoctagon", "house", "Mdiamond"]
 

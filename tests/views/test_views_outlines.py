@@ -6,7 +6,7 @@ from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.graph import Graph, Node
 from attractor_nb.views.drawings.drawing import draw_scene
 from attractor_nb.views.layout import lay_out
-from attractor_nb.views.layout.geometry import (
+from attractor_nb.views.layout.skeleton import (
     HEAD_LENGTH,
     clip_start,
     make_room_for_head,
@@ -15,8 +15,18 @@ from attractor_nb.views.layout.geometry import (
     split,
     straight,
 )
-from attractor_nb.views.outlines import bar, outline, outline_path, sign_places, small_line_place, text_room, text_shift
-from attractor_nb.views.scene import Box, Direction, Shape
+from attractor_nb.views.outlines import (
+    Box,
+    Direction,
+    Shape,
+    bar,
+    outline,
+    outline_path,
+    sign_places,
+    small_line_place,
+    text_room,
+    text_shift,
+)
 
 BOXES = [Box("a", shape, ("a",), "", 100.0, 40.0) for shape in Shape]
 SHAPES = pytest.mark.parametrize("box", BOXES, ids=[shape.value for shape in Shape])

@@ -13,10 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor_nb.views.frontend import FOLDER
-from attractor_nb.views.texts.prose import ATTRIBUTES, TAGS, prose_of, shown_stage
+from attractor_nb.views.texts.prose import ATTRIBUTES, TAGS, _is_let_through, prose_html, prose_of, shown_stage
 from attractor_nb.views.texts.prose_code import code_node, diff_node
-from attractor_nb.views.texts.prose_html import prose_html
-from attractor_nb.views.texts.prose_markdown import _is_let_through
 from attractor_nb.views.texts.text_diff import marked_rows, word_diff, word_sides
 
 MAX_CHARACTERS = 20_000

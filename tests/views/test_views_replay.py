@@ -8,7 +8,7 @@ from attractor_nb import Outcome, Pipeline, redact_also
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.events import ChildEvent, ChildStarted, PipelineStarted, StageCompleted, StageStarted
 from attractor_nb.storage.stored_run import read_run
-from attractor_nb.studio.replay.replay_frames import context_at, replay_of, view_at
+from attractor_nb.studio.replay_frames import context_at, replay_of, view_at
 from attractor_nb.testing import ScriptedBackend
 from attractor_nb.views.folding import merge_deltas
 

@@ -8,8 +8,8 @@ from attractor_nb import parse_dot
 from attractor_nb.views.drawings.drawing import draw_scene
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.layout import lay_out
-from attractor_nb.views.layout.rows import PADDING, Gap, Strip, row_breaks
-from attractor_nb.views.scene import Direction
+from attractor_nb.views.layout.rows import PADDING, Gap, RowStrip, row_breaks
+from attractor_nb.views.outlines import Direction
 from tests.views.drawn_graphs import HARD, wide_fan_out
 from tests.views.drawn_marks import drawn as marks_of
 from tests.views.measured_drawings import drawn
@@ -68,7 +68,7 @@ def test_what_must_not_be_broken_makes_rows_longer():
 
 
 def test_lines_of_one_break_stay_side_by_side_and_never_cross():
-    strip = Strip([0.0, 500.0], [-40.0, -40.0], [40.0, 40.0], [3])
+    strip = RowStrip([0.0, 500.0], [-40.0, -40.0], [40.0, 40.0], [3])
     ends = [(-20.0, 460.0), (0.0, 460.0), (20.0, 460.0)]
     shift, _ = strip.shifts[1]
     routes = [strip.return_route(0, number, end, (end[0] + shift, -30.0)) for number, end in enumerate(ends)]

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from attractor_nb import FunctionBackend, Outcome, Pipeline, Usage
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 
 TEXT = """digraph g { start [shape=Mdiamond] done [shape=Msquare]
   plan [label="Plan <it>", prompt="x", max_retries=1, retry_policy="patient"] write [prompt="y"]

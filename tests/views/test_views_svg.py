@@ -14,7 +14,7 @@ from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.diagnostic import Diagnostic, Severity
 from attractor_nb.model.graph import Edge, Graph, Node, Subgraph
 from attractor_nb.model.states import NodeStatus
-from attractor_nb.views.drawings.marks import AGAIN_PATH
+from attractor_nb.views.drawings.drawing import AGAIN_PATH
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.state import EdgeState, NodeState
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from attractor_nb.model.states import NodeStatus
-from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.drawings.theme import DARK, LIGHT, drawing_css, root_class
 from attractor_nb.views.output_styles import findings_css, table_css
 from tests.views.contrast import contrast

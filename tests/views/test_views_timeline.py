@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from attractor_nb.decisions.hindsight.journal import Journal
+from attractor_nb.decisions.history.journal import Journal
 from attractor_nb.errors import OptionError
 from attractor_nb.model.events import (
     InterviewCompleted,

@@ -63,7 +63,7 @@ def stage_keys(client):
 
 @pytest.mark.campaign
 def test_tasks_that_have_ended_are_let_go_of_together(make, client, monkeypatch):
-    monkeypatch.setattr("attractor_nb.workers.clusters.HELD_SECONDS", 60)
+    monkeypatch.setattr("attractor_nb.workers.shipping.HELD_SECONDS", 60)
     said = []
     send = client._send_to_scheduler
     monkeypatch.setattr(client, "_send_to_scheduler", lambda message: said.append(str(message)) or send(message))

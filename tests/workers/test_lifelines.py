@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from attractor_nb.workers.clusters import DaskCluster
 from attractor_nb.workers.lifelines import DaskLifeline, Listening, SocketLifeline, TaskListener
+from attractor_nb.workers.shipping import DaskCluster
 
 
 def test_what_is_said_before_the_connection_is_there_is_heard_first():

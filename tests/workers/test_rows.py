@@ -13,16 +13,16 @@ from pathlib import Path
 import pytest
 
 from attractor_nb import Outcome, Pipeline
-from attractor_nb.decisions.planning.plan_compiling import compile_plan
+from attractor_nb.decisions.planning.plan import compile_plan
 from attractor_nb.errors import OptionError, RunLocked
-from attractor_nb.maps import row_worker
-from attractor_nb.maps.row_shipment import ships_rows
-from attractor_nb.model.calls.response import Response
+from attractor_nb.maps import row_run
+from attractor_nb.maps.row_run import ships_rows
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.row_result import RowResult
 from attractor_nb.redaction import MARK, learn
 from attractor_nb.runtime.prepare.run_options import RunOptions
-from attractor_nb.storage import returned_rows as brought_rows
+from attractor_nb.storage import map_directory as brought_rows
 from attractor_nb.storage.log.event_lines import decode_line
 from attractor_nb.storage.stored_run import read_run
 from tests.waiting import wait_until
@@ -229,7 +229,7 @@ def test_an_option_reaches_the_row_on_its_worker_or_keeps_it_here(make, threads,
         arrived.append(getattr(options, name))
         return RowResult(task.row, "success")
 
-    monkeypatch.setattr(row_worker, "run_row", noted)
+    monkeypatch.setattr(row_run, "run_row", noted)
     given = {name: value}
     assert pipeline.map(ROWS[:1], wait=True, durability="none", executor=threads, ship="rows", **given).is_success
     assert arrived == [value]

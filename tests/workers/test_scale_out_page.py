@@ -6,9 +6,8 @@ from pathlib import Path
 from attractor_nb.decisions.ambiguity import MAX_LOST_WORKERS
 from attractor_nb.runtime.prepare.run_options import RunOptions, worker_wait_seconds
 from attractor_nb.workers.lifelines import POLL_SECONDS
-from attractor_nb.workers.perform import HOLD_AFTER_SECONDS
+from attractor_nb.workers.perform import HOLD_AFTER_SECONDS, IDLE_SECONDS
 from attractor_nb.workers.task import MAX_OUTPUT_CHARACTERS, MAX_RETURNED_BYTES, MAX_RETURNED_FILES
-from attractor_nb.workers.worker_loop import IDLE_SECONDS
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "scale-out.md").read_text("utf-8")
 

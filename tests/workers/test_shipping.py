@@ -14,12 +14,12 @@ import pytest
 from attractor_nb import FunctionBackend, Outcome, RetryableError, TerminalError, Usage, current_stage
 from attractor_nb.errors import OptionError
 from attractor_nb.interviewers import AutoApproveInterviewer
-from attractor_nb.model.calls.response import Response
+from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.events import ModelCallEnded, RunWarning, StageOutput, StageStarted
 from attractor_nb.model.graph import Node
 from attractor_nb.redaction import MARK
-from attractor_nb.workers import perform, plugs, task, worker_loop
-from attractor_nb.workers import stage_output as brought
+from attractor_nb.workers import perform, plugs, task
+from attractor_nb.workers import perform as brought
 from attractor_nb.workers.lifelines import NoLifeline
 from attractor_nb.workers.task import plain_node
 from tests.waiting import wait_until
@@ -637,7 +637,7 @@ def test_whoever_interrupts_the_wait_for_a_task_ends_it(monkeypatch):
 
     monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", submit)
     with pytest.raises(KeyboardInterrupt):
-        worker_loop.run_in_loop(work())
+        perform.run_in_loop(work())
     assert ended.wait(60)
 
 
@@ -657,14 +657,14 @@ def test_a_named_backend_that_does_not_start_is_made_anew_for_the_next_task(monk
         async def run(self, node, prompt, context):
             return "here"
 
-    monkeypatch.setattr(worker_loop, "resolve_backend", lambda name: Down())
-    monkeypatch.setattr(worker_loop, "_KEPT", {})
+    monkeypatch.setattr(perform, "resolve_backend", lambda name: Down())
+    monkeypatch.setattr(perform, "_KEPT", {})
 
     async def main():
         with pytest.raises(ConnectionRefusedError):
-            async with worker_loop.named_backend("one"):
+            async with perform.named_backend("one"):
                 raise AssertionError
-        async with worker_loop.named_backend("one") as backend:
+        async with perform.named_backend("one") as backend:
             return await backend.run(None, "", None), made[-1] is backend or backend in made
 
     assert asyncio.run(main()) == ("here", True)

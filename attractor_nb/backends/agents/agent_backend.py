@@ -3,48 +3,173 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import re
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
-from attractor_nb.backends.agents.agent_events import plain_text
+from attractor_nb.backends.agents.agent_events import SavedSession, Tokens, plain_text
 from attractor_nb.backends.agents.agent_failures import denials, error_of
-from attractor_nb.backends.agents.agent_task import attached_files, strict_schema, task_text, with_attached_files
-from attractor_nb.backends.agents.answer_grace import ended_in_grace
 from attractor_nb.backends.agents.claude import Claude
-from attractor_nb.backends.agents.codex import Codex
-from attractor_nb.backends.agents.dialect import AgentCall
-from attractor_nb.backends.agents.gemini import Gemini
+from attractor_nb.backends.agents.dialects import AgentCall, Codex, Dialect, Gemini
 from attractor_nb.backends.agents.installed import find_executable
-from attractor_nb.backends.agents.output_reader import Listener
-from attractor_nb.backends.agents.saved_session import SavedSession
-from attractor_nb.backends.agents.transcript import listed_price
-from attractor_nb.calling import call as call_in_thread
-from attractor_nb.decisions.answers.response_schemas import native_schema
+from attractor_nb.backends.agents.output_reader import Listener, ended_in_grace, listed_price
 from attractor_nb.decisions.planning.model_choices import nodes_that_ask
+from attractor_nb.decisions.response_schemas import native_schema
 from attractor_nb.errors import OptionError, RetryableError, StageError
+from attractor_nb.maybe_async import call as call_in_thread
 from attractor_nb.model.allowed_tools import agent_tool, read_allowed_tools
-from attractor_nb.model.calls.call_content import AGENT_TASK_FILE
+from attractor_nb.model.calls.call_content import AGENT_TASK_FILE, Response
 from attractor_nb.model.calls.providers import read_model
-from attractor_nb.model.calls.response import Response
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.vocabulary.attribute_table import AGENT_TOOLS, REASONING_EFFORTS
 from attractor_nb.processes import LocalProcesses
 from attractor_nb.processes.local import SESSION_MARKS
-from attractor_nb.stage import current_stage
+from attractor_nb.stage import StageScope, current_stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from attractor_nb.backends.agents.agent_events import Tokens
-    from attractor_nb.backends.agents.dialect import Dialect
     from attractor_nb.context import Context
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.protocols import CommandResult, Processes
-    from attractor_nb.stage import StageScope
+
+
+# The task of an agent: the prompt, the form of its report, and the schema of its answer (spec 4.5).
+#
+# Strict mode wants every object closed and every property required. That only narrows the answers of a model, and
+# our own reader still validates the answer against the original schema.
+
+STATUS_NAME = "status.json"
+TURN: Final = (
+    "This session ends with your last message, and whatever you started ends with it. Leave nothing in the "
+    "background: wait until all of it is done, and answer then."
+)
+
+_KEPT: Final = frozenset({"type", "enum", "const", "description", "$ref", "pattern"})
+_SAYING: Final = frozenset({"type", "enum", "const", "$ref", "anyOf"})
+_RENAMED: Final = {"oneOf": "anyOf"}
+_LEFT_OUT: Final = frozenset(
+    {
+        "required",
+        "additionalProperties",
+        "title",
+        "default",
+        "examples",
+        "format",
+        "minLength",
+        "maxLength",
+        "minimum",
+        "maximum",
+    }
+    | {"exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems", "uniqueItems"}
+    | {"$schema", "$id", "$comment", "deprecated", "readOnly", "writeOnly"}
+)
+"""What only says more of a value: left out, for not all of it is taken, and our reader checks it."""
+
+
+def task_text(prompt: str, directory: Path | None, *, is_turn: bool) -> str:
+    """The prompt, with the offer to report in a file.
+
+    Args:
+        prompt: What the stage asks.
+        directory: Where the file would be; None for no such offer.
+        is_turn: Say that nothing outlives the turn: a message may promise what is never done (ruling 47).
+    """
+    if prompt.lstrip().startswith("/"):  # agents take it for a command of their own
+        prompt = f"Task:\n\n{prompt}"
+    parts = [prompt, TURN if is_turn else "", "" if directory is None else status_offer(directory)]
+    return "\n\n".join(filter(None, parts))
+
+
+def attached_files(scope: StageScope) -> list[Path]:
+    """The attachments of a stage as files in its directory, the only form in which agents receive them."""
+    places: list[Path] = []
+    for number, each in enumerate(scope.attachments, 1):
+        stem = re.sub(r"[^A-Za-z0-9_-]+", "_", each.shown_name.rpartition(".")[0])[:60]
+        name = f"attached/{number}-{stem}.{each.media_type.partition('/')[2]}"
+        scope.files.write_bytes(name, each.data)
+        places.append(scope.files.directory.absolute() / name)
+    return places
+
+
+def with_attached_files(prompt: str, files: Sequence[Path]) -> str:
+    """The prompt, and where what it names as attached is."""
+    if not files:
+        return prompt
+    listed = "\n".join(f"- {place}" for place in files)
+    return f"{prompt}\n\nThe attached files are here; look at them first:\n\n{listed}"
+
+
+def status_offer(directory: Path) -> str:
+    """The section of the prompt that offers the status file."""
+    return (
+        "## Reporting\n\n"
+        f"When the task is done you may report how it went in the file {directory / STATUS_NAME}, as one "
+        "JSON object:\n\n"
+        '{"outcome": "success | partial_success | retry | fail", "notes": "what you did, in one sentence", '
+        '"failure_reason": "why, unless it is a success", '
+        '"preferred_next_label": "the way to go on, if the task names ways", '
+        '"context_updates": {"key": "a JSON value for later stages"}}\n\n'
+        "Only outcome is required. Without the file your last message is the result and counts as a success. "
+        "Write nothing else into that directory."
+    )
+
+
+class _NotStrict(Exception):
+    """The schema says something that strict mode cannot."""
+
+
+def strict_schema(text: str) -> str:
+    """The schema in strict form, as JSON; empty for one that has none.
+
+    >>> strict_schema('{"type": "object", "properties": {"a": {"type": "string", "default": ""}}}')[:65]
+    '{"type": "object", "properties": {"a": {"type": "string"}}, "requ'
+    >>> strict_schema('{"type": "object", "additionalProperties": {"type": "string"}}')
+    ''
+    """
+    try:
+        return json.dumps(_strict(json.loads(text)), ensure_ascii=False) if text else ""
+    except (_NotStrict, ValueError, RecursionError):
+        return ""
+
+
+def _strict(schema: Any) -> dict[str, Any]:
+    if not isinstance(schema, dict):
+        raise _NotStrict  # true: anything
+    given = cast("dict[str, Any]", schema)
+    strict = {
+        _RENAMED.get(name, name): _strict_part(name, value) for name, value in given.items() if name not in _LEFT_OUT
+    }
+    kinds = _items(given.get("type"))
+    if "object" in kinds:
+        if not strict.get("properties") or given.get("additionalProperties") not in (None, False):
+            raise _NotStrict  # a mapping of anything
+        strict |= {"required": list(strict["properties"]), "additionalProperties": False}
+    if ("array" in kinds and "items" not in strict) or not strict.keys() & _SAYING:
+        raise _NotStrict  # anything
+    return strict
+
+
+def _strict_part(name: str, value: Any) -> Any:
+    if name in _KEPT:
+        return value
+    if name in ("anyOf", "oneOf"):
+        return [_strict(entry) for entry in _items(value)]
+    if name == "items":
+        return _strict(value)
+    if name in ("$defs", "definitions", "properties") and isinstance(value, dict):
+        return {key: _strict(entry) for key, entry in cast("dict[str, Any]", value).items()}
+    raise _NotStrict
+
+
+def _items(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else [value]
+
 
 STDERR_NAME: Final = "agent.stderr.txt"
 SCHEMA_NAME: Final = "agent.schema.json"
@@ -138,11 +263,7 @@ class AgentBackend:
     async def _turn(
         self, node: Node, prompt: str, scope: StageScope | None, saved: SavedSession
     ) -> tuple[Response, SavedSession]:
-        """Have the agent answer once: its last message, and the session as it is then; without an id if it told none.
-
-        Raises:
-            RetryableError, TerminalError, StageError: As of ``run``.
-        """
+        """Have the agent answer once: its last message, and the session afterwards; without an id if it told none."""
         call = self._call(node, prompt, scope, saved.session)
         listener = self._listener(scope)
         usage, finish, error = None, "", "it was cut off"
@@ -195,7 +316,7 @@ class AgentBackend:
                 )
 
     def call_inputs(self, node: Node, context: Context) -> Mapping[str, Any]:  # noqa: ARG002 - the interface of ``protocols.DescribesCalls``
-        """What goes into a call beside the prompt."""
+        """The inputs of a call, except the prompt."""
         call = self._call(node, "", None, "")
         return {
             **self._call_facts(),
@@ -209,7 +330,7 @@ class AgentBackend:
         }
 
     def _call_facts(self) -> dict[str, Any]:
-        """What a kind of agent brings into a call beside what all do."""
+        """The inputs that only this kind of agent adds to a call."""
         return {}
 
     def _call(self, node: Node, prompt: str, scope: StageScope | None, session: str) -> AgentCall:
@@ -238,7 +359,7 @@ class AgentBackend:
         return Listener(self.dialect, scope, asyncio.get_running_loop().time)
 
     def _reported(self, listener: Listener, saved: SavedSession) -> tuple[Usage | None, tuple[Tokens, ...]]:
-        """What the call consumed, and what of it has a list price: as its end says, else its messages so far."""
+        """The usage of the call and its tokens with a list price: from its end, else from its messages so far."""
         ended, tokens = listener.transcript.ended, listener.transcript.consumed
         if ended is not None and ended.usage is not None:
             return saved.own_part(ended) if self.dialect.counts_whole_sessions else (ended.usage, ended.tokens)
@@ -255,11 +376,7 @@ class AgentBackend:
         return usage if price is None else usage.with_price(price)
 
     def _response(self, listener: Listener, result: CommandResult, usage: Usage | None) -> Response:
-        """The answer of a call that succeeded.
-
-        Raises:
-            StageError: It did not.
-        """
+        """The answer of a call that succeeded."""
         transcript, ended = listener.transcript, listener.transcript.ended
         if ended is not None and not transcript.is_against_itself and result.exit_code == 0:
             note = denials(self.dialect, transcript.denied) if transcript.denied else ""
@@ -275,12 +392,7 @@ class AgentBackend:
         return SavedSession.read(conversation.read(), self.dialect.name, conversation.thread)
 
     async def _run(self, call: AgentCall, scope: StageScope | None, listener: Listener) -> CommandResult:
-        """Run the program to its end, or a little longer than to its last word.
-
-        Raises:
-            TerminalError: It cannot be started.
-            StorageError: What it says cannot be written.
-        """
+        """Run the program to its end, or a little longer than to its last word."""
         processes, directory = self._place(scope)
         text = self.dialect.stdin(call)
         if scope is not None:
@@ -303,7 +415,7 @@ class AgentBackend:
         return result
 
     def _environment(self) -> dict[str, str]:
-        """What it gets beside what every command inherits; what an outer session of it left is not its own."""
+        """The variables added to those that every command inherits, without the session marks of an outer agent."""
         return {
             name: value
             for name, value in os.environ.items()
@@ -312,7 +424,7 @@ class AgentBackend:
         }
 
     def _place(self, scope: StageScope | None) -> tuple[Processes, Path | None]:
-        """What starts the agent, and where it works: on a worker in the stage's own directory."""
+        """The processes that start the agent, and its working directory: on a worker the stage's own directory."""
         if scope is None:
             return self._processes or LocalProcesses(), None
         if scope.workplace is None:
@@ -365,11 +477,7 @@ def _tell(scope: StageScope | None, message: str) -> None:
 
 
 def texts(name: str, value: Sequence[str], example: str) -> tuple[str, ...]:
-    """An argument that is a list of texts.
-
-    Raises:
-        OptionError: It is something else.
-    """
+    """An argument that is a list of texts."""
     if isinstance(value, str) or not all(isinstance(text, str) for text in value):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise OptionError(f"{name} must be a list of texts, not {value!r:.80}", hint=example)
     return tuple(value)

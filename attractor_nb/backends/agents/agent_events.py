@@ -1,4 +1,4 @@
-"""What an agent's stream says, whichever agent it is, and how its JSON is read without believing it.
+"""Events of an agent's stream, the same for all agents, and defensive reading of its JSON.
 
 A line may hold anything: a value of another type than the documented one counts as missing. What an agent reports
 against itself counts whatever its type is (``words_at``, ``is_said_at``; ruling 47).
@@ -9,9 +9,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from msgspec import structs
+
+from attractor_nb.errors import TerminalError
+from attractor_nb.model.bounded_json import read_bounded_json
 from attractor_nb.model.outcome import MAX_COST_USD, MAX_COUNT, Usage
 from attractor_nb.model.record import no_values
 
@@ -20,174 +24,110 @@ if TYPE_CHECKING:
 
     from attractor_nb.backends.agents.agent_failures import FailureKind
 
+
 _SESSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")
 _ESCAPES: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])?")
 
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """The agent has a session.
+    """The agent has a session."""
 
-    Attributes:
-        session: Its id, by which it can be gone on with; empty when it has none that is one.
-        model: The model, when it is told.
-    """
-
-    session: str = ""
-    model: str = ""
+    session: str = ""  #: Its id, by which it can be gone on with; empty when it has none that is one.
+    model: str = ""  #: The model, when it is told.
 
 
 @dataclass(frozen=True, slots=True)
 class TextWritten:
-    """The agent wrote text.
-
-    Attributes:
-        is_whole: A message of its own; else it goes on with the one before.
-    """
+    """The agent wrote text."""
 
     text: str
-    is_whole: bool = True
+    is_whole: bool = True  #: A message of its own; else it goes on with the one before.
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCalled:
-    """The agent calls a tool of its own.
+    """The agent calls a tool of its own."""
 
-    Attributes:
-        call_id: The agent's name of the call.
-        is_background: It starts work that goes on behind the call.
-        ends_work: The id of the background work that it ends, or empty.
-    """
-
-    call_id: str
+    call_id: str  #: The agent's name of the call.
     tool: str
     arguments: Mapping[str, Any] = field(default_factory=no_values)
-    is_background: bool = False
-    ends_work: str = ""
+    is_background: bool = False  #: It starts work that goes on behind the call.
+    ends_work: str = ""  #: The id of the background work that it ends, or empty.
 
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswered:
-    """A call has ended.
+    """A call has ended."""
 
-    Attributes:
-        call_id: The agent's name of the call.
-        result: What the agent was told.
-        error: Why it failed or was not allowed, or empty.
-        called: The call itself, where the stream tells it only now.
-        is_denied: It was not made: the agent may not call this tool.
-    """
-
-    call_id: str
-    result: str = ""
-    error: str = ""
-    called: ToolCalled | None = None
-    is_denied: bool = False
+    call_id: str  #: The agent's name of the call.
+    result: str = ""  #: What the agent was told.
+    error: str = ""  #: Why it failed or was not allowed, or empty.
+    called: ToolCalled | None = None  #: The call itself, where the stream tells it only now.
+    is_denied: bool = False  #: It was not made: the agent may not call this tool.
 
 
 @dataclass(frozen=True, slots=True)
 class WorkBegan:
-    """Work began that may go on when the agent has said its last word.
+    """Work began that may go on when the agent has said its last word."""
 
-    Attributes:
-        work_id: The agent's name of the work.
-        what: What it is, for people.
-        call_id: The call that started it, or empty.
-        is_background: It goes on behind its call; else the call itself says so, or it ends with the call.
-    """
-
-    work_id: str
-    what: str = ""
-    call_id: str = ""
-    is_background: bool = False
+    work_id: str  #: The agent's name of the work.
+    what: str = ""  #: What it is, for people.
+    call_id: str = ""  #: The call that started it, or empty.
+    is_background: bool = False  #: It goes on behind its call; else the call itself says so, or it ends with the call.
 
 
 @dataclass(frozen=True, slots=True)
 class WorkEnded:
-    """Work has ended.
+    """Work has ended."""
 
-    Attributes:
-        work_id: The agent's name of the work.
-        is_stopped: It was stopped before it was done.
-        what: What it was, for people.
-    """
-
-    work_id: str
-    is_stopped: bool = False
-    what: str = ""
+    work_id: str  #: The agent's name of the work.
+    is_stopped: bool = False  #: It was stopped before it was done.
+    what: str = ""  #: What it was, for people.
 
 
 @dataclass(frozen=True, slots=True)
 class Complained:
-    """Something went wrong. The agent may still fix it; when it does not, this is why.
-
-    Attributes:
-        status: HTTP status that the model's server gave, or 0.
-        is_final: The agent has failed, whatever it says after this (ruling 47).
-        kind: What went wrong, where the words need not be asked.
-    """
+    """Something went wrong. The agent may still fix it; when it does not, this is why."""
 
     message: str
-    status: int = 0
-    is_final: bool = False
-    kind: FailureKind | None = None
+    status: int = 0  #: HTTP status that the model's server gave, or 0.
+    is_final: bool = False  #: The agent has failed, whatever it says after this (ruling 47).
+    kind: FailureKind | None = None  #: What went wrong, where the words need not be asked.
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What an agent that tells no price consumed of one model.
+    """The tokens of one model, from an agent that reports no price."""
 
-    Attributes:
-        model: The model; empty where the agent does not say.
-        input_tokens: Tokens sent, those of the cache among them.
-        output_tokens: Tokens received.
-        cache_read_tokens: How many of those sent the cache held.
-    """
-
-    model: str = ""
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_tokens: int = 0
+    model: str = ""  #: The model; empty where the agent does not say.
+    input_tokens: int = 0  #: Tokens sent, those of the cache among them.
+    output_tokens: int = 0  #: Tokens received.
+    cache_read_tokens: int = 0  #: How many of those sent the cache held.
 
 
 @dataclass(frozen=True, slots=True)
 class Consumed:
-    """What one message of a model has consumed so far.
+    """The tokens that one message of a model has consumed so far."""
 
-    Attributes:
-        message: The message's id; empty for the one that was named last.
-        tokens: All of it so far.
-    """
-
-    message: str
-    tokens: Tokens
+    message: str  #: The message's id; empty for the one that was named last.
+    tokens: Tokens  #: All of it so far.
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The agent's own word on how it ended.
+    """The agent's own word on how it ended."""
 
-    Attributes:
-        text: Its answer; None: what it said last.
-        is_failure: It failed, whatever it said before.
-        error: Why it failed; empty when it does not say.
-        status: HTTP status that the model's server gave, or 0.
-        usage: What it consumed; None when it does not say.
-        is_truncated: A limit cut the answer off.
-        tokens: What can be priced by a price list, for an agent that tells no price.
-        denied: Tools that the agent wanted to call and was not allowed to, each as often as it tried.
-        kind: Why it failed, where the words need not be asked.
-    """
-
-    text: str | None = None
-    is_failure: bool = False
-    error: str = ""
-    status: int = 0
-    usage: Usage | None = None
-    is_truncated: bool = False
-    tokens: tuple[Tokens, ...] = ()
+    text: str | None = None  #: Its answer; None: what it said last.
+    is_failure: bool = False  #: It failed, whatever it said before.
+    error: str = ""  #: Why it failed; empty when it does not say.
+    status: int = 0  #: HTTP status that the model's server gave, or 0.
+    usage: Usage | None = None  #: What it consumed; None when it does not say.
+    is_truncated: bool = False  #: A limit cut the answer off.
+    tokens: tuple[Tokens, ...] = ()  #: What can be priced by a price list, for an agent that tells no price.
+    #: Tools that the agent wanted to call and was not allowed to, each as often as it tried.
     denied: tuple[str, ...] = ()
-    kind: FailureKind | None = None
+    kind: FailureKind | None = None  #: Why it failed, where the words need not be asked.
 
 
 AgentEvent = Began | TextWritten | ToolCalled | ToolAnswered | WorkBegan | WorkEnded | Consumed | Complained | Ended
@@ -237,7 +177,7 @@ def count_at(values: Mapping[str, Any], name: str) -> int:
 
 
 def error_at(values: Mapping[str, Any], name: str) -> str:
-    """What the error under a name says: a text, an object with a message, or anything else that is not empty."""
+    """The error under a name: a text, an object with a message, or anything else that is not empty."""
     value = values.get(name)
     if not value or value is True:
         return "an error" if value else ""
@@ -245,7 +185,7 @@ def error_at(values: Mapping[str, Any], name: str) -> str:
 
 
 def words_at(values: Mapping[str, Any], name: str) -> str:
-    """What the value under a name says, whatever its type, in small letters: a text, or the JSON of anything else.
+    """The value under a name in lower case, whatever its type: a text, or the JSON of anything else.
 
     >>> words_at({"stop_reason": ["Refusal"]}, "stop_reason"), words_at({}, "stop_reason")
     ('["refusal"]', '')
@@ -289,3 +229,74 @@ def is_session(text: str) -> bool:
     (True, False, False)
     """
     return _SESSION.match(text) is not None
+
+
+# The saved session of an agent, which the next stage of the thread continues (spec 5.4).
+
+
+@dataclass(frozen=True, slots=True)
+class SavedSession:
+    """A session as a thread keeps it."""
+
+    agent: str  #: Whose it is.
+    session: str = ""  #: Its id.
+    input_tokens: int = 0  #: Tokens sent in it so far, for an agent that tells no other count.
+    output_tokens: int = 0  #: Tokens received in it so far, likewise.
+    cache_read_tokens: int = 0  #: How many of those sent the cache held, likewise.
+
+    @classmethod
+    def read(cls, text: str, agent: str, thread: str) -> SavedSession:
+        """The session that a thread has kept; one without an id at the thread's beginning."""
+        if not text:
+            return cls(agent)
+        try:
+            value: Any = read_bounded_json(text)
+        except ValueError:
+            value = None
+        kept = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+        session = kept.get("session")
+        if kept.get("agent") != agent or not isinstance(session, str) or not is_session(session):
+            whose = kept.get("agent")
+            owner = f"{whose}'s" if isinstance(whose, str) else "another backend's"
+            raise TerminalError(
+                f"the thread {thread!r} is {owner}: {agent} cannot continue it",
+                hint="give the stage another thread_id, or another fidelity than full",
+            )
+        counts = [count_at(kept, name) for name in ("input_tokens", "output_tokens", "cache_read_tokens")]
+        return cls(agent, session, *counts)
+
+    def text(self) -> str:
+        """The text that the thread stores."""
+        return json.dumps(asdict(self))
+
+    def gone_on(self, session: str, ended: Ended | None) -> SavedSession:
+        """The session after a call that ended with these words."""
+        if ended is None or ended.usage is None:
+            return replace(self, session=session)
+        return SavedSession(
+            self.agent,
+            session,
+            ended.usage.input_tokens,
+            ended.usage.output_tokens,
+            sum(part.cache_read_tokens for part in ended.tokens),
+        )
+
+    def own_part(self, ended: Ended) -> tuple[Usage, tuple[Tokens, ...]]:
+        """The usage of one call, from an agent that reports the usage of the whole session.
+
+        A count below the one before is of a session that counts anew.
+        """
+        reported = ended.usage or Usage()
+        is_sum = reported.input_tokens >= self.input_tokens and reported.output_tokens >= self.output_tokens
+        if not self.session or not is_sum:
+            return reported, ended.tokens
+        usage = structs.replace(
+            reported,
+            input_tokens=reported.input_tokens - self.input_tokens,
+            output_tokens=reported.output_tokens - self.output_tokens,
+        )
+        read = sum(part.cache_read_tokens for part in ended.tokens) - self.cache_read_tokens
+        read = min(max(0, read), usage.input_tokens)
+        models = {part.model for part in ended.tokens}
+        model = models.pop() if len(models) == 1 else ""
+        return usage, (Tokens(model, usage.input_tokens, usage.output_tokens, read),) if ended.tokens else ()

@@ -1,4 +1,4 @@
-"""Why a call of an agent failed, and what of it a retry can mend (Appendix D).
+"""The failures of agent calls, and which of them a retry can fix (Appendix D).
 
 Agents say it in words, in an exit code, or in the status that their model's server gave. What none of the
 rules here knows is a plain failure: it is retried where the node asks for retries.
@@ -10,18 +10,20 @@ import re
 import signal
 from collections import Counter
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
 from functools import cache
 from typing import TYPE_CHECKING, Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from attractor_nb.backends.agents.resets import seconds_until_reset
 from attractor_nb.errors import RetryableError, StageError, TerminalError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
+    from datetime import tzinfo
 
-    from attractor_nb.backends.agents.dialect import Dialect
+    from attractor_nb.backends.agents.dialects import Dialect
+
 
 MAX_REASON_CHARACTERS: Final = 500
 """How much of an agent's own words is in a failure's reason."""
@@ -30,7 +32,7 @@ MAX_NAMED: Final = 5
 
 
 class FailureKind(Enum):
-    """What went wrong."""
+    """The kind of a failure."""
 
     ACCESS = auto()
     BILLING = auto()
@@ -190,23 +192,16 @@ _STATUS_IN_WORDS: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class AgentFailure:
-    """A call that failed.
+    """A call that failed."""
 
-    Attributes:
-        words: What the agent said about it.
-        status: HTTP status that the model's server gave, or 0.
-        exit_code: The program's; negative: the signal that ended it.
-        kind: What went wrong, where the agent says it by more than words.
-    """
-
-    words: str = ""
-    status: int = 0
-    exit_code: int = 0
-    kind: FailureKind | None = None
+    words: str = ""  #: What the agent said about it.
+    status: int = 0  #: HTTP status that the model's server gave, or 0.
+    exit_code: int = 0  #: The program's; negative: the signal that ended it.
+    kind: FailureKind | None = None  #: What went wrong, where the agent says it by more than words.
 
 
 def kind_of(failure: AgentFailure, exit_kinds: Mapping[int, FailureKind]) -> FailureKind:
-    """What went wrong: the server's status says it best, then the words, then the exit code.
+    """The kind of a failure: by the server's status first, then the words, then the exit code.
 
     >>> kind_of(AgentFailure("429 Too Many Requests"), {}), kind_of(AgentFailure("Invalid API key"), {})
     (<FailureKind.LIMIT: 3>, <FailureKind.ACCESS: 1>)
@@ -231,7 +226,7 @@ def _patterns() -> tuple[tuple[FailureKind, re.Pattern[str]], ...]:
 
 
 def denials(dialect: Dialect, denied: Sequence[str]) -> str:
-    """Which tools an agent was not allowed to call, and how often it tried."""
+    """The tools that an agent was denied, and the number of its attempts."""
     counts = Counter(denied)
     named = [f"{tool} ({count} times)" if count > 1 else tool for tool, count in counts.most_common(MAX_NAMED)]
     more = f" and {len(counts) - MAX_NAMED} more" if len(counts) > MAX_NAMED else ""
@@ -292,3 +287,105 @@ def _kind_of_status(status: int) -> FailureKind | None:
     if status >= 500:
         return FailureKind.SERVER
     return _STATUS_KINDS.get(status)
+
+
+# The reset time of a usage limit, parsed from an agent's words. Pure: the current time is an argument.
+
+MAX_DAYS: Final = 31
+"""A limit that ends later is none that anybody waits for: the number means something else."""
+_SLACK: Final = timedelta(minutes=10)
+"""A time of day that is over since so long has just been, and is not tomorrow's."""
+_TIMESTAMP: Final = re.compile(r"\|\s*(1\d{9})(?:\d{3})?\b")
+_BEGINNING: Final = r"(?:reset|try again|retry|available again)\w{0,12}(?: it)?(?: \w{1,20})?? {0,4}"
+"""All repeats have a limit: the words are an agent's, and as long as it likes (ruling 52)."""
+_IN: Final = re.compile(
+    _BEGINNING + r"(?:in|after):? {0,4}((?:\d{1,9}(?:\.\d{1,9})? {0,4}[a-z]{1,20}(?:,? and |,? )?){1,9}+)",
+    re.IGNORECASE,
+)
+_PART: Final = re.compile(
+    r"(\d+(?:\.\d+)?) *(ms|milliseconds?|d|days?|h|hrs?|hours?|m|mins?|minutes?|s|secs?|seconds?)(?![a-z])",
+    re.IGNORECASE,
+)
+_UNITS: Final = {"d": 86_400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
+_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_AT: Final = re.compile(
+    _BEGINNING
+    + r"(?:at|on)? {0,4}"
+    + r"(?:(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,9} (?P<day>\d{1,2})(?:st|nd|rd|th)?"
+    + r"(?:,? (?P<year>20\d\d))?,? {0,4}(?:at )?)?"
+    + r"(?P<hour>\d{1,2})(?::(?P<minute>\d\d))?(?::\d\d)? {0,4}(?P<half>[ap]\.?m\b)?"
+    + r"(?:[^\S\n]{0,4}\((?P<zone>[A-Za-z0-9_+/-]{1,40})\)|[^\S\n]{0,4}(?P<utc>UTC|GMT)\b)?",
+    re.IGNORECASE,
+)
+
+
+def seconds_until_reset(words: str, now: datetime) -> float | None:
+    """Seconds until a limit ends, as a message says it; None for one that does not say.
+
+    >>> now = datetime(2026, 3, 1, 13, 0, tzinfo=UTC)
+    >>> seconds_until_reset("5-hour limit reached - resets 3pm", now)
+    7200.0
+    >>> seconds_until_reset("Your limit will reset at 3:30pm (Europe/Berlin).", now)
+    5400.0
+    >>> seconds_until_reset("limit reached|1772373600", now), seconds_until_reset("Try again later", now)
+    (3600.0, None)
+
+    Args:
+        words: The message.
+        now: The time, in the zone of times that name none.
+    """
+    if found := _TIMESTAMP.search(words):
+        return _until(datetime.fromtimestamp(int(found[1]), UTC), now)
+    if found := _IN.search(words):
+        parts = [(float(number), _unit(unit)) for number, unit in _PART.findall(found[1])]
+        seconds = sum(number * unit for number, unit in parts)
+        return seconds if parts and seconds <= MAX_DAYS * 86_400 else None
+    for found in _AT.finditer(words):
+        if (moment := _moment(found, now)) is not None:
+            return _until(moment, now)
+    return None
+
+
+def _unit(name: str) -> float:
+    name = name.lower()
+    return 0.001 if name.startswith(("ms", "mil")) else _UNITS[name[0]]
+
+
+def _until(moment: datetime, now: datetime) -> float | None:
+    seconds = (moment - now).total_seconds()
+    return max(0.0, seconds) if seconds <= MAX_DAYS * 86_400 else None
+
+
+def _moment(found: re.Match[str], now: datetime) -> datetime | None:
+    """The moment that a time of day, with or without its day, means; None when it is none."""
+    zone = _zone(found["zone"] or found["utc"] or "", now)
+    hour, half = int(found["hour"]), (found["half"] or "")[:1].lower()
+    if zone is None or (not half and found["minute"] is None):
+        return None  # a bare number is no time of day
+    if half:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + (12 if half == "p" else 0)
+    here = now.astimezone(zone)
+    try:
+        moment = here.replace(hour=hour, minute=int(found["minute"] or 0), second=0, microsecond=0)
+        if found["month"]:
+            month = _MONTHS.index(found["month"].lower()) + 1
+            year = int(found["year"] or here.year)
+            moment = moment.replace(year=year, month=month, day=int(found["day"]))
+            if not found["year"] and moment < here - timedelta(days=180):
+                moment = moment.replace(year=year + 1)
+            return moment
+    except ValueError:  # 3:99pm, or the 31st of February
+        return None
+    return moment if moment > here - _SLACK else moment + timedelta(days=1)
+
+
+def _zone(name: str, now: datetime) -> tzinfo | None:
+    """The zone of a name, that of ``now`` without one; None for one that is not known here."""
+    if not name:
+        return now.tzinfo
+    try:
+        return UTC if name.upper() in ("UTC", "GMT") else ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None

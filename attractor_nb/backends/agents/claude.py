@@ -43,7 +43,7 @@ from attractor_nb.model.outcome import Usage
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor_nb.backends.agents.dialect import AgentCall
+    from attractor_nb.backends.agents.dialects import AgentCall
 
 MAX_SCHEMA_BYTES: Final = 100_000
 """Linux takes no longer argument than 128 KiB; a larger schema stands in the prompt alone."""
@@ -115,7 +115,7 @@ class Claude:
         return call.task
 
     def read(self, line: Mapping[str, Any]) -> list[AgentEvent]:
-        """What a message says. Those of agents that the agent started say nothing but their tool calls."""
+        """The events of a message. Agents that the agent started contribute only their tool calls."""
         match line.get("type"):
             case "system" if line.get("subtype") == "init":
                 return [Began(session_at(line, "session_id"), text_at(line, "model"))]
@@ -134,7 +134,7 @@ class Claude:
 
 
 def _permissions(call: AgentCall) -> list[str]:
-    """What is not allowed is denied by name: a denial wins over whatever the user's settings allow."""
+    """The permission flags. Tools that are not allowed are denied by name: a denial overrides the user's settings."""
     if call.is_unrestricted:
         return ["--permission-mode=bypassPermissions"]
     named = set(map(agent_tool, call.named))
@@ -187,7 +187,7 @@ def _assistant(line: Mapping[str, Any]) -> list[AgentEvent]:
 
 
 def _consumed(message: Mapping[str, Any]) -> list[AgentEvent]:
-    """What a message says that it has consumed."""
+    """The usage that a message reports."""
     usage = mapping_at(message, "usage")
     if not usage:
         return []
@@ -205,7 +205,7 @@ def _called(call: Mapping[str, Any]) -> ToolCalled:
 
 
 def _work(line: Mapping[str, Any]) -> list[AgentEvent]:
-    """What a message says of work that may go on behind the agent's last word."""
+    """The events of work that may continue after the agent's last message."""
     work_id, what = text_at(line, "task_id"), text_at(line, "description") or text_at(line, "summary")
     told = line
     match line.get("subtype"):

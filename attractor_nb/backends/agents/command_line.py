@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, cast
 
 from attractor_nb.backends.agents.agent_backend import AgentBackend, texts
 from attractor_nb.backends.agents.agent_events import AgentEvent, Ended, TextWritten, error_at, is_said_at, plain_text
-from attractor_nb.backends.agents.output_reader import Listener
-from attractor_nb.backends.agents.transcript import MAX_ANSWER_CHARACTERS
+from attractor_nb.backends.agents.output_reader import MAX_ANSWER_CHARACTERS, Listener
 from attractor_nb.errors import OptionError, TerminalError
 from attractor_nb.model.bounded_json import read_bounded_json
 from attractor_nb.model.calls.call_content import AGENT_TASK_FILE
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from attractor_nb.backends.agents.agent_failures import FailureKind
-    from attractor_nb.backends.agents.dialect import AgentCall, Dialect
+    from attractor_nb.backends.agents.dialects import AgentCall, Dialect
     from attractor_nb.protocols import Processes
     from attractor_nb.stage import StageScope
 
@@ -33,15 +32,10 @@ MAX_ARGUMENT_BYTES: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """A program that is known by its command alone (``dialect.Dialect``).
+    """A program that is known by its command alone (``dialect.Dialect``)."""
 
-    Attributes:
-        name: The program, as messages name it.
-        words: Its arguments, with the places of task and model in them.
-    """
-
-    name: str
-    words: tuple[str, ...]
+    name: str  #: The program, as messages name it.
+    words: tuple[str, ...]  #: Its arguments, with the places of task and model in them.
     title: str = "the program"
     install: str = "see its documentation"
     keys: tuple[str, ...] = ("as its documentation says",)
@@ -54,11 +48,7 @@ class CommandLine:
     tool_names: ClassVar[frozenset[str]] = frozenset()
 
     def arguments(self, call: AgentCall) -> list[str]:
-        """The words with what stands for them. One that names the model is left out where nobody names one.
-
-        Raises:
-            TerminalError: The task is too long to be an argument.
-        """
+        """The words with what stands for them. One that names the model is left out where nobody names one."""
         given: list[str] = []
         for word in self.words:
             if MODEL in word and not call.model:

@@ -1,4 +1,4 @@
-"""Which agents this machine has, and in what version."""
+"""Agents installed on this machine, with their versions."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.backends.agents.agent_events import plain_text
 from attractor_nb.backends.agents.claude import Claude
-from attractor_nb.backends.agents.codex import Codex
-from attractor_nb.backends.agents.gemini import Gemini
+from attractor_nb.backends.agents.dialects import Codex, Dialect, Gemini
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.processes import LocalProcesses
 
 if TYPE_CHECKING:
-    from attractor_nb.backends.agents.dialect import Dialect
     from attractor_nb.protocols import Processes
 
 DIALECTS: Final[tuple[Dialect, ...]] = (Claude(), Codex(), Gemini())
@@ -28,21 +26,13 @@ _VERSION: Final = re.compile(r"(?<!\d)\d+\.\d+[\w.+-]*")
 
 @dataclass(frozen=True, slots=True)
 class InstalledAgent:
-    """What there is of an agent here.
+    """The installation of an agent on this machine."""
 
-    Attributes:
-        name: ``claude``, ``codex`` or ``gemini``.
-        executable: Path of its program, or empty when there is none on the PATH.
-        version: What it says its version is, or empty.
-        problem: Why its version is not known though it is installed, or empty.
-        install: The command that installs it.
-    """
-
-    name: str
-    executable: str = ""
-    version: str = ""
-    problem: str = ""
-    install: str = ""
+    name: str  #: ``claude``, ``codex`` or ``gemini``.
+    executable: str = ""  #: Path of its program, or empty when there is none on the PATH.
+    version: str = ""  #: What it says its version is, or empty.
+    problem: str = ""  #: Why its version is not known though it is installed, or empty.
+    install: str = ""  #: The command that installs it.
 
     @property
     def is_installed(self) -> bool:
@@ -69,9 +59,6 @@ def find_executable(dialect: Dialect, executable: str = "") -> str:
     Args:
         dialect: The agent.
         executable: Its path or name, where it is not that of the agent.
-
-    Raises:
-        OptionError: There is no such program; the hint is how to get it.
     """
     if found := shutil.which(executable or dialect.name):
         return found

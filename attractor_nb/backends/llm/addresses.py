@@ -1,4 +1,4 @@
-"""Where the models of providers are, and which key goes there: the environment and ``endpoints.toml``.
+"""Addresses and keys of providers, from the environment and ``endpoints.toml``.
 
 A table for each: ``[local]``, ``url = "http://127.0.0.1:8080/v1"``, ``key_env = "LOCAL_API_KEY"``; and for a
 provider that is known by name, for its rates: ``[openai]``, ``requests_per_minute = 500``.
@@ -6,19 +6,26 @@ provider that is known by name, for its rates: ``[openai]``, ``requests_per_minu
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.errors import OptionError
-from attractor_nb.model.calls.model_endpoints import Endpoint, read_endpoint
-from attractor_nb.model.calls.providers import known_provider
+import msgspec
+
+from attractor_nb.backends.llm.model_requests import RequestDefaults, Target, read_request
+from attractor_nb.decisions.planning.model_choices import nodes_that_ask
+from attractor_nb.errors import OptionError, TerminalError
+from attractor_nb.model.calls.providers import Endpoint, known_provider, read_endpoint
+from attractor_nb.model.record import plain_value
+from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-    from attractor_nb.backends.llm.model_requests import Target
+    from attractor_nb.model.graph import Graph
+
 
 NO_KEY: Final = "no-key"
 """What a server of one's own gets where it asks for no key: the clients ask for one."""
@@ -30,7 +37,7 @@ VARIABLE: Final = "ATTRACTOR_CONFIG_DIR"
 
 
 def address_of(target: Target) -> str:
-    """Where a target is: its own address, the environment's, the provider's; empty for the official one."""
+    """The address of a target: its own, the environment's or the provider's; empty for the official one."""
     if target.endpoint is not None:
         return target.endpoint.url
     known = known_provider(target.provider)
@@ -100,7 +107,7 @@ def needs_key(target: Target, address: str) -> bool:
 
 
 def settings_file() -> Path | None:
-    """Where the user's endpoints are kept; None when the user has no home."""
+    """The file of the user's endpoints. None if the user has no home."""
     if given := os.environ.get(VARIABLE):
         return Path(os.path.expanduser(given)) / FILE_NAME  # noqa: PTH111 - without a home it stays as it is
     base = os.environ.get("XDG_CONFIG_HOME", "")
@@ -112,11 +119,7 @@ def settings_file() -> Path | None:
 
 
 def users_endpoints() -> dict[str, Endpoint]:
-    """The endpoints of the user's file; none when there is no file.
-
-    Raises:
-        OptionError: The file cannot be read, or an endpoint of it is none.
-    """
+    """The endpoints of the user's file; none when there is no file."""
     file = settings_file()
     try:
         if file is None or not file.is_file():
@@ -135,9 +138,6 @@ def endpoints_from(tables: Mapping[str, Any], where: str) -> dict[str, Endpoint]
     Args:
         tables: What is written of each: its fields, or an ``Endpoint``.
         where: Who wrote it, for messages.
-
-    Raises:
-        OptionError: One of them is none.
     """
     found: dict[str, Endpoint] = {}
     for name, facts in tables.items():
@@ -152,3 +152,75 @@ def endpoints_from(tables: Mapping[str, Any], where: str) -> dict[str, Endpoint]
         except ValueError as error:
             raise OptionError(f"{where}: {error}", hint="see docs/models.md") from None
     return found
+
+
+# The record of a backend in a run, from which another process rebuilds it: no keys, only their variables.
+
+
+def recorded_facts(defaults: RequestDefaults, limits: Mapping[str, Any], graph: Graph) -> dict[str, Any]:
+    """A backend as JSON values; only that it holds something secret, where it does.
+
+    Args:
+        defaults: What its nodes have that do not say.
+        limits: Its bounds, by the names of its parameters.
+        graph: What runs: addresses that its providers have from the environment are part of it.
+    """
+    options: dict[str, Any] = msgspec.to_builtins(defaults, enc_hook=plain_value)
+    facts = {
+        "options": {name: value for name, value in options.items() if value not in ("", None, {})},
+        "limits": limits,
+        "addresses": dict(sorted(_set_addresses(graph, defaults))),
+    }
+    text = json.dumps(facts)
+    return json.loads(text) if redacted(text) == text else {"is_secret": True}
+
+
+def check_recorded(facts: Mapping[str, Any]) -> None:
+    """Make sure that what was recorded can be asked again, at the addresses that it had."""
+    if facts.get("is_secret"):
+        raise OptionError(
+            "this run's backend was given something secret, which is not recorded",
+            hint="resume(…, backend=…) with the same",
+        )
+    for name, address in facts["addresses"].items():
+        now = os.environ.get(name, "").strip()
+        if now != address:
+            was = f"was {address}" if address else "was not set"
+            raise OptionError(
+                f"{name} is {now or 'not set'}, and {was} when this run was started",
+                hint="restore it, or pass resume(…, backend=…) to use other servers",
+            )
+
+
+def recorded_defaults(facts: Mapping[str, Any]) -> RequestDefaults:
+    """The recorded defaults of nodes."""
+    options = dict(facts["options"])
+    endpoints: dict[str, dict[str, Any]] = options.pop("endpoints", {})
+    try:
+        read = {name: _recorded_endpoint(name, at) for name, at in endpoints.items()}
+    except ValueError as error:
+        raise OptionError(
+            f"the manifest of this run records no endpoint: {error}", hint="resume(…, backend=…) with your own"
+        ) from None
+    return RequestDefaults(**options, endpoints=read)
+
+
+def _recorded_endpoint(name: str, at: Mapping[str, Any]) -> Endpoint:
+    """An endpoint under the checks of one that is written anew: only keys are sent, and only to addresses."""
+    fields = {field: at[field] for field in ("url", "key_env", "api") if at["url"]}
+    return read_endpoint(name, {**fields, **{rate: count for rate, count in at["rates"].items() if count is not None}})
+
+
+def _set_addresses(graph: Graph, defaults: RequestDefaults) -> Iterator[tuple[str, str]]:
+    """The environment's variables of addresses that the providers of a graph go by."""
+    for child in graph.children.values():
+        yield from _set_addresses(child, defaults)
+    for node in nodes_that_ask(graph):
+        try:
+            targets = read_request(node, defaults).targets
+        except TerminalError:
+            continue  # it asks nobody
+        for target in targets:
+            if target.endpoint is None and not target.base_url:
+                for name in address_variables(target):
+                    yield name, os.environ.get(name, "").strip()

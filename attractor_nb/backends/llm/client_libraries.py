@@ -9,9 +9,9 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.calling import call
 from attractor_nb.errors import OptionError
 from attractor_nb.extras import has_package, install_command, missing_packages
+from attractor_nb.maybe_async import call
 from attractor_nb.model.calls.providers import known_provider
 
 if TYPE_CHECKING:
@@ -22,11 +22,7 @@ _SLOW: Final = tuple(f"attractor_nb.backends.llm.{name}" for name in ("exchange"
 
 
 def check_installed() -> None:
-    """Make sure that the extra ``llm`` is installed.
-
-    Raises:
-        OptionError: It is not; the hint is the command for it.
-    """
+    """Make sure that the extra ``llm`` is installed."""
     if missing := missing_packages("llm"):
         raise OptionError(
             f"the models of providers need {missing[0]}, which is not installed", hint=install_command("llm")
@@ -34,22 +30,14 @@ def check_installed() -> None:
 
 
 def check_client(target: Target) -> None:
-    """Make sure that the client of a provider is installed.
-
-    Raises:
-        OptionError: It is not; the hint is the command for it.
-    """
+    """Make sure that the client of a provider is installed."""
     known = known_provider(target.provider)
     if known and not has_package(known.package):
         raise OptionError(f"{target} needs {known.package}, which is not installed", hint=install_command(known.extra))
 
 
 async def load_libraries() -> None:
-    """Import what takes seconds, in a thread; once that is done a call pays nothing for it.
-
-    Raises:
-        OptionError: The extra ``llm`` is not installed.
-    """
+    """Import what takes seconds, in a thread; once that is done a call pays nothing for it."""
     if not all(name in sys.modules for name in _SLOW):
         check_installed()
         await call(_import_all)

@@ -6,19 +6,20 @@ asked, and go where ``addresses.key_variables`` says.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import ssl
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import httpx2
 from pydantic_ai.models import get_user_agent
 from pydantic_ai.profiles.openai import OpenAIModelProfile
 
 from attractor_nb.backends.llm.addresses import NO_KEY, address_of, key_variables, needs_key, set_key, unset
-from attractor_nb.backends.llm.chat_events import ChatEvents
-from attractor_nb.backends.llm.exchange import agent_of
+from attractor_nb.backends.llm.exchange import RUNNING_TOTAL, agent_of
 from attractor_nb.backends.llm.provider_failures import (
     CallFailed,
     no_interface,
@@ -27,18 +28,20 @@ from attractor_nb.backends.llm.provider_failures import (
     without_network,
     without_settings,
 )
-from attractor_nb.backends.llm.request_settings import RUNNING_TOTAL
+from attractor_nb.model.bounded_json import read_bounded_json
 from attractor_nb.model.calls.providers import read_model
+from attractor_nb.model.outcome import MAX_COUNT
 from attractor_nb.network import SOCKS_PROXIES, WEB_PROXIES, NetworkFault, certificate_fault, is_local, proxy_fault
 from attractor_nb.redaction import learn
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from pydantic_ai import Agent
     from pydantic_ai.models import Model
 
     from attractor_nb.backends.llm.model_requests import Target
+
 
 MAX_ANSWER_BYTES: Final = 64 << 20
 """Of an answer, its wrapping included: no server is read for ever."""
@@ -66,11 +69,7 @@ class Clients:
         self._agents: dict[int, Agent[None, str]] = {}
 
     def model(self, target: Target) -> Model[Any]:
-        """The model of a target.
-
-        Raises:
-            CallFailed: The key, or a setting, that it needs is not set, or the environment keeps requests from leaving.
-        """
+        """The model of a target."""
         if missing := unset(target):
             raise CallFailed(without_settings(target, missing))
         address = address_of(target)
@@ -134,9 +133,6 @@ def http_client(timeout: httpx2.Timeout, *, is_here: bool, is_encrypted: bool) -
         timeout: How long it waits.
         is_here: It asks this machine alone, and no proxy.
         is_encrypted: It needs certificates.
-
-    Raises:
-        UnusableNetwork: The proxies or certificates that the environment names cannot be used.
     """
     known = (*WEB_PROXIES, *(SOCKS_PROXIES if find_spec("socksio") else ()))
     fault = None if is_here else proxy_fault(os.environ, _PROXIED, known)
@@ -155,11 +151,7 @@ def http_client(timeout: httpx2.Timeout, *, is_here: bool, is_encrypted: bool) -
 
 @lru_cache(maxsize=4)
 def _certificates(*named: str | None) -> ssl.SSLContext:
-    """The certificates that the environment names.
-
-    Raises:
-        UnusableNetwork: They cannot be read.
-    """
+    """The certificates that the environment names."""
     try:
         return httpx2.create_ssl_context()
     except OSError as error:
@@ -266,11 +258,7 @@ def _openai(target: Target, address: str, key: str, http: httpx2.AsyncClient) ->
 
 
 async def _bounded(response: httpx2.Response) -> None:
-    """Have a response end when it is longer than any answer may be, read as OpenAI streams it, and no page for people.
-
-    Raises:
-        CallFailed: It is a page for people: the address is not that of an interface.
-    """
+    """End a response that is too long for an answer, is not read as OpenAI streams it, or is a page for people."""
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if response.is_success and kind in _PAGES:
         raise CallFailed(no_interface(str(response.request.url), kind))
@@ -318,3 +306,127 @@ class _Chat(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._stream.aclose()
+
+
+# Chat completions as OpenAI streams them, converted from the variants of other servers.
+#
+# Servers that implement the interface loosely ignore ``stream=true`` and answer with one completion or with a JSON
+# object a line, send a whole ``message`` where an event has a ``delta``, number parallel tool calls all with 0, count
+# tokens with null, -1 or 10^30, or report a failure in a line of its own under status 200. Clients see nothing in any
+# of these, or lose the server's message.
+
+_DATA, _ERROR, _END = b"data:", b"error:", b"data: [DONE]\n\n"
+_LOOSE: Final = re.compile(rb'"message"|"tool_calls"|"usage"\s*:\s*\{')
+"""Parts of an event that may need a change; an event without them is passed on unchanged."""
+_SHOWN: Final = 300
+
+
+class ChatEvents:
+    """The lines of one streamed completion."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._calls: dict[int, _Calls] = {}
+
+    def take(self, piece: bytes) -> bytes:
+        """Take a piece of the stream and return the lines that it completes, changed where they must be."""
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        return b"".join(self._line(line) + b"\n" for line in lines)
+
+    def end(self) -> bytes:
+        """Return the last line of a stream that ended without a line break."""
+        return self._line(self._rest) if self._rest else b""
+
+    def whole(self, body: bytes) -> bytes:
+        """The events of an answer that was not streamed: one JSON object, or one a line."""
+        found = list(_objects(body))
+        if not found:
+            words = body.decode("utf-8", "replace").strip()
+            found = [{"error": {"message": words[:_SHOWN] or "the answer is empty"}}]
+        return b"".join(b"data: " + _written(self._chunk(each)) + b"\n\n" for each in found) + _END
+
+    def _line(self, line: bytes) -> bytes:
+        if line.startswith(_ERROR):
+            said = line[len(_ERROR) :].strip()
+            found = next(_objects(said), None) or {"message": said.decode("utf-8", "replace")[:_SHOWN]}
+            return b"data: " + _written(found if "error" in found else {"error": found}) + b"\n"
+        if not line.startswith(_DATA) or not _LOOSE.search(line):
+            return line
+        event = next(_objects(line[len(_DATA) :]), None)
+        return line if event is None else b"data: " + _written(self._chunk(event))
+
+    def _chunk(self, event: dict[str, Any]) -> dict[str, Any]:
+        """An event with a delta in each choice, an index for each tool call, and a usage that counts or none."""
+        usage: object = event.get("usage")
+        if isinstance(usage, dict) and not _is_counted(cast("dict[str, Any]", usage)):
+            del event["usage"]
+        choices: object = event.get("choices")
+        if not isinstance(choices, list):
+            return event
+        for choice in cast("list[object]", choices):
+            if not isinstance(choice, dict):
+                continue
+            parts = cast("dict[str, Any]", choice)
+            if "delta" not in parts and isinstance(parts.get("message"), dict):
+                parts["delta"] = parts.pop("message")
+                event["object"] = "chat.completion.chunk"
+            delta = parts.get("delta")
+            if isinstance(delta, dict):
+                self._number(parts.get("index"), cast("dict[str, Any]", delta).get("tool_calls"))
+        return event
+
+    def _number(self, choice: object, calls: object) -> None:
+        """Give two tool calls of a choice that share an index an index each; a piece without an id belongs to the last.
+
+        Args:
+            choice: The index of the choice.
+            calls: The pieces of tool calls in an event.
+        """
+        if not isinstance(calls, list):
+            return
+        known = self._calls.setdefault(choice if isinstance(choice, int) else 0, _Calls())
+        for call in cast("list[object]", calls):
+            if isinstance(call, dict):
+                parts = cast("dict[str, Any]", call)
+                parts["index"] = known.index_of(parts.get("id"), parts.get("index"))
+
+
+class _Calls:
+    """The tool calls of a choice."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, int] = {}
+        self._latest: dict[object, int] = {}
+        """The index of the last call that came with an index."""
+
+    def index_of(self, name: object, sent: object) -> int:
+        free = max(self._by_id.values(), default=-1) + 1
+        if not isinstance(name, str) or not name:
+            return self._latest.get(sent, sent if isinstance(sent, int) else max(0, free - 1))
+        if name not in self._by_id:
+            is_free = isinstance(sent, int) and sent not in self._by_id.values()
+            self._by_id[name] = cast("int", sent) if is_free else free
+        self._latest[sent] = self._by_id[name]
+        return self._by_id[name]
+
+
+def _is_counted(usage: dict[str, Any]) -> bool:
+    counts = [usage.get(key) for key in ("prompt_tokens", "completion_tokens")]
+    return all(type(count) is int and 0 <= count <= MAX_COUNT for count in counts)
+
+
+def _objects(text: bytes) -> Iterator[dict[str, Any]]:
+    """The JSON objects in a text, which is one or has one on each line; none of one that has anything else."""
+    try:
+        found = [read_bounded_json(text)]
+    except ValueError:
+        try:
+            found = [read_bounded_json(line) for line in text.split(b"\n") if line.strip()]
+        except ValueError:
+            return
+    if all(isinstance(each, dict) for each in found):
+        yield from cast("list[dict[str, Any]]", found)
+
+
+def _written(event: dict[str, Any]) -> bytes:
+    return json.dumps(event).encode("ascii")

@@ -1,4 +1,4 @@
-"""What a model's window takes, and how a conversation is made to fit without a model (spec 5.4). Pure.
+"""The context window of a model, and compaction of a conversation without a model (spec 5.4). Pure.
 
 In this order, only as far as needed: outputs of tools in older turns give way to a line, then the oldest
 turns to one summary of what was said in them, then the outputs in the last turn, then that too. A turn is
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.calls.messages import (
+    CHARACTERS_PER_TOKEN,
     MESSAGE_TOKENS,
     Message,
     answer_of,
@@ -22,7 +23,6 @@ from attractor_nb.model.calls.messages import (
     without_outputs,
     without_system,
 )
-from attractor_nb.model.calls.tokens import CHARACTERS_PER_TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,21 +60,13 @@ _MAX_ANSWER_TOKENS: Final = 8_192
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """A conversation that fits.
+    """A conversation that fits."""
 
-    Attributes:
-        messages: Its messages; the very ones that were given when nothing had to be done.
-        tokens_before: Estimate of what there was.
-        tokens: Estimate of what is left.
-        outputs: How many outputs of tools were left out.
-        turns: How many turns are told by the summary alone.
-    """
-
-    messages: Sequence[Message]
-    tokens_before: int
-    tokens: int
-    outputs: int = 0
-    turns: int = 0
+    messages: Sequence[Message]  #: Its messages; the very ones that were given when nothing had to be done.
+    tokens_before: int  #: Estimate of what there was.
+    tokens: int  #: Estimate of what is left.
+    outputs: int = 0  #: How many outputs of tools were left out.
+    turns: int = 0  #: How many turns are told by the summary alone.
 
     @property
     def is_changed(self) -> bool:
@@ -83,7 +75,7 @@ class Compacted:
 
     @property
     def description(self) -> str:
-        """What was left out, in words."""
+        """The omissions, in words."""
         left = [f"{self.turns} older turns are a summary now"] if self.turns else []
         left += [f"{self.outputs} outputs of tools left out"] if self.outputs else []
         return f"about {self.tokens_before} tokens became {self.tokens}: {', '.join(left)}"
@@ -147,7 +139,7 @@ def _strip(turns: list[list[Message]], sizes: list[int], index: int) -> int:
 
 
 def _with_summary(kept: list[Message], dropped: Sequence[Sequence[Message]], tokens: int) -> list[Message]:
-    """What is kept, with a summary of the turns that are not before it."""
+    """The kept messages, preceded by a summary of the dropped turns."""
     text = _summary(dropped, tokens)
     if not text:
         return kept
@@ -196,7 +188,7 @@ def window_tokens(model: str, written: int | None = None) -> int:
 
 
 def history_tokens(window: int, prompt_tokens: int, answer_tokens: int | None = None) -> int:
-    """How many tokens are left for what a thread has said.
+    """The number of tokens left for the messages of a thread.
 
     A fifth of the window is never planned with, because tokens are estimated; prompt and answer need theirs.
 

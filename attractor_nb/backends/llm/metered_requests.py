@@ -8,23 +8,32 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.util
 import json
 import time
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import cache, lru_cache, partial
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic_ai.exceptions import IncompleteToolCall
-from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.messages import (
+    BinaryContent,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ThinkingPart,
+    ToolCallPart,
+)
 
-from attractor_nb.backends.llm.message_contents import answer_ending, make_whole, raw_reason, text_of, tokens_of
-from attractor_nb.backends.llm.pacing import PacedText
-from attractor_nb.backends.llm.prices import usage_of, worst_case
 from attractor_nb.backends.llm.provider_failures import (
     UNREADABLE,
     CallFailed,
     Ending,
     cut_short,
+    ending_of,
     error_type_of,
     failure_of,
     refused,
@@ -32,9 +41,11 @@ from attractor_nb.backends.llm.provider_failures import (
     unreadable,
 )
 from attractor_nb.model.calls.call_content import request_file
-from attractor_nb.model.calls.providers import ModelName
+from attractor_nb.model.calls.messages import attachment_tokens, estimated_tokens
+from attractor_nb.model.calls.providers import PROVIDERS, ModelName, known_provider
 from attractor_nb.model.events import ModelCallEnded, ModelCallWaiting, RunWarning
 from attractor_nb.model.outcome import Usage
+from attractor_nb.model.texts import ends_in_half, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -46,6 +57,7 @@ if TYPE_CHECKING:
     from attractor_nb.backends.llm.rate_gates import Permit, RateGates
     from attractor_nb.stage import StageScope
 
+
 ASSUMED_ANSWER_TOKENS: Final = 1000
 """Of an answer whose request sets no limit, for the rate of tokens; it is settled with what came."""
 
@@ -55,44 +67,26 @@ MAX_NAME_CHARACTERS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of a talk.
+    """Bounds of a talk."""
 
-    Attributes:
-        read_seconds: How long a server may be silent.
-        request_seconds: How long one request may take in all.
-        requests: How many requests a stage may make of a model.
-    """
-
-    read_seconds: float
-    request_seconds: float
-    requests: int
+    read_seconds: float  #: How long a server may be silent.
+    request_seconds: float  #: How long one request may take in all.
+    requests: int  #: How many requests a stage may make of a model.
 
 
 @dataclass(slots=True)
 class MeteredRequests:
-    """Makes the requests of a talk with one model.
+    """Makes the requests of a talk with one model."""
 
-    Attributes:
-        target: Who is asked.
-        address: Where it is, or empty for the provider's own place.
-        request: What the node asks for.
-        limits: Bounds.
-        scope: The stage that asks; None outside a run.
-        stream: Given the text as it arrives.
-        gates: Hold requests back where the target has rates.
-        tools: Names of the tools that the model gets.
-        usage: What the requests consumed so far.
-    """
-
-    target: Target
-    address: str
-    request: Request
-    limits: Limits
-    scope: StageScope | None
-    stream: Callable[[str], None]
-    gates: RateGates
-    tools: tuple[str, ...] = ()
-    usage: Usage = field(default_factory=Usage)
+    target: Target  #: Who is asked.
+    address: str  #: Where it is, or empty for the provider's own place.
+    request: Request  #: What the node asks for.
+    limits: Limits  #: Bounds.
+    scope: StageScope | None  #: The stage that asks; None outside a run.
+    stream: Callable[[str], None]  #: Given the text as it arrives.
+    gates: RateGates  #: Hold requests back where the target has rates.
+    tools: tuple[str, ...] = ()  #: Names of the tools that the model gets.
+    usage: Usage = field(default_factory=Usage)  #: What the requests consumed so far.
     _open: Any = None
     """The stream of the request under way, once its server has answered."""
 
@@ -183,12 +177,7 @@ class MeteredRequests:
             paced.end()
 
     def _check(self, response: ModelResponse) -> None:
-        """Refuse an answer that is none, and warn of one whose end nobody knows.
-
-        Raises:
-            CallFailed: It has no end, or the model refused.
-            IncompleteToolCall: It was cut off within a call of a tool.
-        """
+        """Refuse an answer that is none, and warn of one whose end nobody knows."""
         match answer_ending(response):
             case Ending.BROKEN:
                 raise CallFailed(cut_short(self.target))
@@ -208,7 +197,7 @@ class MeteredRequests:
                 return
 
     def _counted(self, response: ModelResponse, messages: Sequence[ModelMessage], permit: Permit | None) -> Usage:
-        """What a request consumed, added to the talk's; our estimate where the server does not say."""
+        """The usage of a request, added to that of the conversation; an estimate if the server does not report it."""
         counted: Any = response.usage
         is_estimated = not (counted.input_tokens or counted.output_tokens)
         if is_estimated:
@@ -228,7 +217,7 @@ class MeteredRequests:
             number += 1
 
     def _most(self, messages: Sequence[ModelMessage]) -> Usage:
-        """What a request can consume at most, by estimate."""
+        """The most that a request can consume, by estimate."""
         name = ModelName(self.target.model, self.target.provider)
         return worst_case(name, tokens_of(messages), self.request.max_tokens)
 
@@ -274,3 +263,258 @@ class MeteredRequests:
                 answered_by=answered_by,
             )
         )
+
+
+# Coalescing of streamed text: many small pieces become fewer.
+#
+# A model emits a token at a time, and each piece is an event for all observers. A character that arrives in two
+# halves is passed on whole.
+
+PACE_SECONDS: Final = 0.05
+"""No more than one piece in this time; what waits is handed on when it is over."""
+
+
+class PacedText:
+    """Hands text on at a pace. It belongs to the running loop."""
+
+    def __init__(self, hand_on: Callable[[str], None], *, seconds: float = PACE_SECONDS) -> None:
+        self._hand_on = hand_on
+        self._seconds = seconds
+        self._loop = asyncio.get_running_loop()
+        self._waiting: list[str] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._next_at = 0.0
+
+    def add(self, text: str) -> None:
+        """Take a piece: handed on now, or with those that come until the pace allows it."""
+        if not text:
+            return
+        self._waiting.append(text)
+        if self._timer is None:
+            left = self._next_at - self._loop.time()
+            if left <= 0:
+                self.flush()
+            else:
+                self._timer = self._loop.call_later(left, self.flush)
+
+    def flush(self) -> None:
+        """Hand on what waits; half a character goes on waiting for the other half."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._waiting:
+            text = "".join(self._waiting)
+            self._waiting.clear()
+            if ends_in_half(text):
+                self._waiting.append(text[-1])
+                text = text[:-1]
+            self._hand(text)
+
+    def end(self) -> None:
+        """Hand on whatever waits: no tail is lost."""
+        self.flush()
+        self._hand("".join(self._waiting))
+        self._waiting.clear()
+
+    def _hand(self, text: str) -> None:
+        if text:
+            self._next_at = self._loop.time() + self._seconds
+            self._hand_on(whole(text))
+
+
+# Messages, answers and events of pydantic-ai: text, the reason of an answer's end, estimated tokens.
+#
+# Loads pydantic-ai.
+
+
+def tokens_of(messages: Sequence[ModelMessage]) -> int:
+    """Our estimate for messages, the instructions of the last one included."""
+    texts: list[str] = []
+    shown = 0
+    for part in (part for one in messages for part in one.parts):
+        content: Any = getattr(part, "content", "") or getattr(part, "args", "")
+        if isinstance(content, list):  # text with marks for a cache between its parts
+            pieces = cast("list[Any]", content)
+            content = "".join(each for each in pieces if isinstance(each, str))
+            files = (each for each in pieces if isinstance(each, BinaryContent))
+            shown += sum(attachment_tokens(each.media_type, len(each.data)) for each in files)
+        texts.append(str(content))
+    instructions = getattr(messages[-1], "instructions", None) if messages else None
+    return estimated_tokens("".join([*texts, instructions or ""])) + shown
+
+
+def answer_ending(response: ModelResponse) -> Ending:
+    """The normalized reason why an answer ended."""
+    details = response.provider_details or {}
+    if details.get("refusal"):
+        return Ending.REFUSED
+    reason = details.get("finish_reason")
+    is_unreadable = response.finish_reason is None and reason is not None and not isinstance(reason, str)
+    if response.state != "complete" or is_unreadable:
+        return Ending.BROKEN
+    return ending_of(response.finish_reason, raw_reason(response))
+
+
+def raw_reason(response: ModelResponse) -> str:
+    """The provider's own reason why an answer ended; empty if it gives none."""
+    return str((response.provider_details or {}).get("finish_reason") or "")
+
+
+def make_whole(response: ModelResponse) -> None:
+    """Join or replace halves of characters, in the parts themselves: an agent goes on with these."""
+    for part in response.parts:
+        if isinstance(part, TextPart | ThinkingPart):
+            part.content = whole(part.content)
+        elif isinstance(part, ToolCallPart) and isinstance(part.args, str):
+            part.args = whole(part.args)
+
+
+def is_marked_reasoning(part: object) -> bool:
+    """Whether a part is reasoning that stood in the text between marks, and pydantic-ai has cut out already."""
+    return isinstance(part, ThinkingPart) and part.id == "content" and not part.signature
+
+
+def answer_text(response: ModelResponse) -> str:
+    """All of an answer's text, with the reasoning in it as it came, between its marks."""
+    pieces: list[str] = []
+    for part in response.parts:
+        if isinstance(part, TextPart):
+            pieces.append(part.content)
+        elif isinstance(part, ThinkingPart) and is_marked_reasoning(part):
+            pieces.append(f"<think>{part.content}</think>\n")
+    return "".join(pieces)
+
+
+def text_of(event: object) -> str:
+    """The piece of text that an event of a stream brings, or empty."""
+    if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
+        return event.part.content
+    if isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
+        return event.delta.content_delta
+    return ""
+
+
+# The cost of model calls, by the price list of genai-prices (extra ``llm``).
+#
+# An estimate by list price. A model that is not on the list has no price, which is not zero. The address of a server
+# does not count: a proxy has the prices of the provider whose models it serves.
+
+UNLIMITED_ANSWER_TOKENS: Final = 16_384
+"""Of an answer whose request sets no limit: what providers take by themselves is about that or less."""
+_NEVER_USED: Final = frozenset({"web_searches_kcount", "storage_searches_kcount"})
+"""Prices of what no request of ours asks a provider for."""
+
+
+@cache
+def has_prices() -> bool:
+    """Whether a price list is installed."""
+    return importlib.util.find_spec("genai_prices") is not None
+
+
+def usage_of(name: ModelName, counted: Any, *, is_estimated: bool = False) -> Usage:
+    """The usage of a call, with its price.
+
+    Args:
+        name: The model.
+        counted: As the library counted it; tokens of its caches are part of its input tokens.
+        is_estimated: The server did not say, and this is our estimate.
+    """
+    return Usage(
+        counted.input_tokens,
+        counted.output_tokens,
+        price_of(name, counted),
+        1,
+        cached_tokens=getattr(counted, "cache_read_tokens", 0) or 0,
+        estimated_calls=int(is_estimated),
+    )
+
+
+def price_of(name: ModelName, usage: Any) -> float | None:
+    """The price of a call in USD.
+
+    Args:
+        name: The model; without a provider it has no price.
+        usage: What it consumed: a ``Usage``, or whatever else has ``input_tokens``, ``output_tokens`` and,
+            where they are known, tokens of caches, as pydantic-ai's ``RequestUsage`` does.
+
+    Returns:
+        The price, or None when it is not known.
+    """
+    found = _listed(name.model, name.provider) if name.provider and name.model and has_prices() else None
+    if found is None:
+        return None
+    provider, model, rates = found
+    read = getattr(usage, "cache_read_tokens", 0) or getattr(usage, "cached_tokens", 0)
+    written = getattr(usage, "cache_write_tokens", 0)
+    if rates is not None and not (read or written):
+        return float((rates[0] * usage.input_tokens + rates[1] * usage.output_tokens) / 1_000_000)
+    from genai_prices.types import Usage as Priced  # noqa: PLC0415 - as below
+
+    priced = Priced(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cache_read_tokens=read or None,
+        cache_write_tokens=written or None,
+    )
+    try:
+        calculated = model.calc_price(
+            priced, provider, genai_request_timestamp=datetime.now(UTC), auto_update_timestamp=None
+        )
+    except (LookupError, ValueError):  # counts that the list has no price for
+        return None
+    return float(calculated.total_price)
+
+
+def worst_case(name: ModelName, input_tokens: int, max_tokens: int | None) -> Usage:
+    """The most that one request can consume: its prompt by estimate, and an answer up to its limit.
+
+    A request without a limit of its own is taken to answer with ``UNLIMITED_ANSWER_TOKENS``.
+    """
+    received = UNLIMITED_ANSWER_TOKENS if max_tokens is None else max_tokens
+    cost = price_of(name, Usage(input_tokens, received))
+    return Usage(input_tokens, received, cost, 1, estimated_calls=1)
+
+
+@lru_cache(maxsize=32)
+def listed_models(provider: str) -> tuple[str, ...]:
+    """The models that the price list has of a provider; empty where there is no list, or it has none.
+
+    Args:
+        provider: Its name; empty for all whose models a name tells.
+    """
+    if not has_prices():
+        return ()
+    from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415 - as above
+
+    wanted = known_provider(provider)
+    found: list[str] = []
+    for ours in [each for each in PROVIDERS if each is wanted or (not provider and each.models)]:
+        names = {ours.name, *ours.aliases}
+        listed = (each.id for entry in get_snapshot().providers if entry.id in names for each in entry.models)
+        found += (model for model in listed if ours.models is None or ours.models.match(model))
+    return tuple(dict.fromkeys(found))
+
+
+@lru_cache(maxsize=256)
+def _listed(model: str, provider: str) -> tuple[Any, Any, tuple[Decimal, Decimal] | None] | None:
+    """A model's provider, the model, and its rates where they never change; None for an unlisted one."""
+    from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415 - a list of a megabyte, for calls of models alone
+
+    try:
+        found_provider, found = get_snapshot().find_provider_model(model, None, provider, None)
+    except (LookupError, ValueError):
+        return None
+    return found_provider, found, _flat_rates(found.prices)
+
+
+def _flat_rates(prices: Any) -> tuple[Decimal, Decimal] | None:
+    """USD for a million tokens in and out; None where time, amount or requests count for the price, too."""
+    listed = {
+        name: price
+        for name, price in getattr(prices, "__dict__", {}).items()
+        if price is not None and name not in _NEVER_USED
+    }
+    sent, received = listed.get("input_mtok"), listed.get("output_mtok")
+    if any(not name.endswith("_mtok") for name in listed):
+        return None
+    return (sent, received) if isinstance(sent, Decimal) and isinstance(received, Decimal) else None

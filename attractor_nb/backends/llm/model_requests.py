@@ -1,4 +1,4 @@
-"""What a node asks of which models: read from its attributes and the backend's defaults (spec 2.6, 8.5).
+"""The request of a node: its models and options, from its attributes and the backend's defaults (spec 2.6, 8.5).
 
 Pure: no library, no key, no network. Stylesheet and graph have given a node their values before
 (``transforms/node_attributes.py``).
@@ -6,59 +6,53 @@ Pure: no library, no key, no network. Stylesheet and graph have given a node the
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.answers.response_schemas import native_schema
+from attractor_nb.decisions.response_schemas import native_schema
 from attractor_nb.errors import TerminalError
-from attractor_nb.model.calls.model_endpoints import (
-    Endpoint,
-    address_problem,
-    endpoint_of,
-    read_endpoint,
-    written_endpoints,
-)
+from attractor_nb.model.calls.messages import PDF
 from attractor_nb.model.calls.model_options import PREFIX as OPTION_PREFIX
 from attractor_nb.model.calls.model_options import is_taken, read_option, written_options
 from attractor_nb.model.calls.providers import (
     COMPATIBLE,
     PROVIDER_NAMES,
     PROVIDERS,
+    Endpoint,
     ModelName,
+    Rates,
     address_owner,
+    address_problem,
+    endpoint_of,
     known_provider,
+    read_endpoint,
     read_fallbacks,
     read_model,
+    written_endpoints,
 )
-from attractor_nb.model.calls.rates import Rates
-from attractor_nb.model.nearest_name import did_you_mean
-from attractor_nb.model.vocabulary.comma_lists import comma_list
+from attractor_nb.model.texts import did_you_mean
+from attractor_nb.model.vocabulary.value_forms import comma_list
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from attractor_nb.model.graph import Node
+
 
 _NAMES: Final = ", ".join(entry.name for entry in PROVIDERS)
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One model at one place.
+    """One model at one place."""
 
-    Attributes:
-        provider: Key of a provider that is known.
-        model: The provider's own name of the model.
-        base_url: Address of the server, which gets no key; empty for the provider's own.
-        endpoint: The endpoint that it is at, in place of an address; the provider says the language.
-        rates: How much may be asked there in a minute.
-    """
-
-    provider: str
-    model: str
-    base_url: str = ""
+    provider: str  #: Key of a provider that is known.
+    model: str  #: The provider's own name of the model.
+    base_url: str = ""  #: Address of the server, which gets no key; empty for the provider's own.
+    #: The endpoint that it is at, in place of an address; the provider says the language.
     endpoint: Endpoint | None = None
-    rates: Rates = field(default_factory=Rates)
+    rates: Rates = field(default_factory=Rates)  #: How much may be asked there in a minute.
 
     def __str__(self) -> str:
         return f"{self.endpoint.name if self.endpoint else self.provider}:{self.model}"
@@ -66,55 +60,33 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class RequestDefaults:
-    """What holds for nodes that say nothing, neither themselves nor by stylesheet and graph.
+    """The defaults for values that neither a node nor its stylesheet or graph sets."""
 
-    Attributes:
-        model: As ``llm_model``.
-        provider: As ``llm_provider``.
-        base_url: As ``llm.base_url``.
-        fallback: As ``llm_fallback``.
-        system_prompt: As ``llm.system_prompt``.
-        temperature: As ``llm.temperature``.
-        max_tokens: As ``llm.max_tokens``.
-        endpoints: Endpoints and rates of providers by name, beside those of the graph, which go before these.
-    """
-
-    model: str = ""
-    provider: str = ""
-    base_url: str = ""
-    fallback: str = ""
-    system_prompt: str = ""
-    temperature: float | None = None
-    max_tokens: int | None = None
+    model: str = ""  #: As ``llm_model``.
+    provider: str = ""  #: As ``llm_provider``.
+    base_url: str = ""  #: As ``llm.base_url``.
+    fallback: str = ""  #: As ``llm_fallback``.
+    system_prompt: str = ""  #: As ``llm.system_prompt``.
+    temperature: float | None = None  #: As ``llm.temperature``.
+    max_tokens: int | None = None  #: As ``llm.max_tokens``.
+    #: Endpoints and rates of providers by name, beside those of the graph, which go before these.
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict[str, Endpoint])
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a node asks for.
+    """The request of a node."""
 
-    Attributes:
-        targets: Models to ask in turn: its own, then those of ``llm_fallback``.
-        fallback_on: Failures after which the next is asked, though it would be asked the same:
-            ``overlong``, ``refusal``.
-        effort: Reasoning effort: low, medium or high.
-        is_effort_asked: Somebody wrote the effort; else it is the system's default.
-        temperature: Sampling temperature, or None for the provider's.
-        max_tokens: Where a response is cut off, or None for the provider's.
-        system_prompt: The system prompt, or empty.
-        schema: JSON Schema of an object that the response has to be, or None.
-        extra: Options that are passed on, as ``llm.extra.*`` names them.
-    """
-
-    targets: tuple[Target, ...]
+    targets: tuple[Target, ...]  #: Models to ask in turn: its own, then those of ``llm_fallback``.
+    #: Failures after which the next is asked, though it would be asked the same: ``overlong``, ``refusal``.
     fallback_on: frozenset[str]
-    effort: str
-    is_effort_asked: bool
-    temperature: float | None
-    max_tokens: int | None
-    system_prompt: str
-    schema: Mapping[str, Any] | None
-    extra: Mapping[str, Any]
+    effort: str  #: Reasoning effort: low, medium or high.
+    is_effort_asked: bool  #: Somebody wrote the effort; else it is the system's default.
+    temperature: float | None  #: Sampling temperature, or None for the provider's.
+    max_tokens: int | None  #: Where a response is cut off, or None for the provider's.
+    system_prompt: str  #: The system prompt, or empty.
+    schema: Mapping[str, Any] | None  #: JSON Schema of an object that the response has to be, or None.
+    extra: Mapping[str, Any]  #: Options that are passed on, as ``llm.extra.*`` names them.
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values that say what goes into a call beside its prompt; what is not asked for is left out."""
@@ -135,12 +107,7 @@ class Request:
 
 
 def read_request(node: Node, defaults: RequestDefaults) -> Request:
-    """What a node asks for.
-
-    Raises:
-        TerminalError: It names no model, or a provider or address that cannot be asked; the hint says what
-            to write.
-    """
+    """Read the request of a node."""
     endpoints = _endpoints(node, defaults)
     named = _own_model(node, defaults, endpoints)
     address = _address(node, named, defaults)
@@ -289,11 +256,7 @@ def _checked_address(node: Node, text: str) -> str:
 
 
 def _extra(node: Node, targets: Sequence[Target]) -> dict[str, Any]:
-    """What the node passes on; a target that does not take an option is asked without it.
-
-    Raises:
-        TerminalError: An option is wrong, or none of the models takes it.
-    """
+    """The extra options of a node; a target that does not accept an option is asked without it."""
     read: dict[str, Any] = {}
     for name, value in sorted(written_options(node.attrs).items()):
         try:
@@ -305,3 +268,40 @@ def _extra(node: Node, targets: Sequence[Target]) -> dict[str, Any]:
                 f"node {node.id!r}: {OPTION_PREFIX}{name} is not passed on to {targets[0]}", hint="see docs/models.md"
             )
     return read
+
+
+# Models that accept images and documents, as far as their profiles say (pure).
+
+_TEXT_ALONE: Final = re.compile(
+    r"(gpt-3\.5|gpt-4(-0314|-0613|-32k.*)?\Z|o1-mini|o1-preview|o3-mini|text-|davinci|claude-(1|2|instant)|deepseek)"
+)
+"""Beginnings of models that take text alone."""
+
+
+def takes_text_alone(target: Target) -> bool:
+    """Whether a model is known to take no images and no documents."""
+    return _TEXT_ALONE.match(target.model.rpartition("/")[2]) is not None
+
+
+def is_unknown(target: Target) -> bool:
+    """Whether nobody can tell what a model takes: it is somewhere else, and its name says nothing."""
+    is_elsewhere = bool(target.base_url) or target.endpoint is not None
+    return is_elsewhere and not read_model(target.model).provider
+
+
+def refused_kind(profile: Mapping[str, Any], media_types: Iterable[str]) -> str:
+    """The first of these kinds that a model's profile does not accept; empty if it accepts all.
+
+    >>> refused_kind({"supports_image_input": False}, ["image/png"]), refused_kind({}, ["image/png"])
+    ('images', '')
+    """
+    for media_type in media_types:
+        if media_type != PDF and not profile.get("supports_image_input", True):
+            return "images"
+        documents = profile.get("supported_document_media_types")
+        is_taken = profile.get("supports_document_input", True)
+        is_sent = profile.get("openai_chat_supports_document_input", True)
+        is_listed = documents is None or PDF in documents
+        if media_type == PDF and not (is_taken and is_sent and is_listed):
+            return "PDFs"
+    return ""

@@ -9,44 +9,51 @@ from __future__ import annotations
 import asyncio
 import math
 import os
+import threading
+import weakref
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.backends.llm.addresses import (
     address_of,
     address_variables,
+    check_recorded,
     endpoints_from,
     public_address_of,
+    recorded_defaults,
+    recorded_facts,
     users_endpoints,
 )
 from attractor_nb.backends.llm.client_libraries import check_client, check_installed, load_libraries
 from attractor_nb.backends.llm.compaction import history_tokens, window_tokens
-from attractor_nb.backends.llm.media import is_unknown, takes_text_alone
-from attractor_nb.backends.llm.model_requests import RequestDefaults, read_request
-from attractor_nb.backends.llm.pools import Pools
+from attractor_nb.backends.llm.model_requests import (
+    Request,
+    RequestDefaults,
+    Target,
+    is_unknown,
+    read_request,
+    takes_text_alone,
+)
 from attractor_nb.backends.llm.rate_gates import OF_THIS_PROCESS
-from attractor_nb.backends.llm.recorded_backend import check_recorded, recorded_defaults, recorded_facts
 from attractor_nb.backends.llm.tools import server_inputs, tool_inputs, tools_for
 from attractor_nb.decisions.planning.model_choices import nodes_that_ask
 from attractor_nb.errors import BudgetReached, OptionError, RetryableError, StageError, TerminalError
-from attractor_nb.model.calls.attachment import ATTACH
-from attractor_nb.model.calls.model_endpoints import Endpoint, endpoint_of
-from attractor_nb.model.calls.providers import read_model
-from attractor_nb.model.calls.response import Response
-from attractor_nb.model.calls.tokens import estimated_tokens
+from attractor_nb.model.calls.call_content import Response
+from attractor_nb.model.calls.messages import ATTACH, estimated_tokens
+from attractor_nb.model.calls.providers import Endpoint, ModelName, endpoint_of, read_model
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.outcome import Usage
-from attractor_nb.model.vocabulary.comma_lists import comma_list
+from attractor_nb.model.vocabulary.value_forms import comma_list
 from attractor_nb.stage import stage_or_none, stream_output
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 
     from attractor_nb.backends.llm.clients import Clients
-    from attractor_nb.backends.llm.model_requests import Request, Target
     from attractor_nb.backends.llm.provider_failures import ProviderFailure
     from attractor_nb.context import Context
-    from attractor_nb.model.calls.providers import ModelName
     from attractor_nb.model.graph import Graph, Node
 
 
@@ -127,7 +134,7 @@ class ProviderBackend:
         return cls()
 
     def recorded(self, graph: Graph) -> dict[str, Any]:
-        """What another process makes this backend of again (``rebuilt``): no keys, only their variables.
+        """The facts from which another process rebuilds this backend (``rebuilt``): no keys, only their variables.
 
         Args:
             graph: What runs: addresses that its providers have from the environment are part of it.
@@ -206,7 +213,7 @@ class ProviderBackend:
                 )
 
     def call_inputs(self, node: Node, context: Context) -> dict[str, Any] | None:  # noqa: ARG002 - the interface of all backends
-        """What goes into a node's calls beside its prompt; None for one that cannot be asked at all."""
+        """The inputs of a node's calls, except its prompt. None for a node that cannot be asked."""
         try:
             request = read_request(node, self._defaults)
         except TerminalError:
@@ -223,7 +230,7 @@ class ProviderBackend:
         return not node.get("allowed_tools", str, "").strip()
 
     def cache_inputs(self, node: Node) -> dict[str, Any]:
-        """What the environment says of a node's calls: addresses, and what servers of tools get (ruling 44).
+        """The environment's part in a node's calls: addresses, and the variables of MCP servers (ruling 44).
 
         Values are hashed, for they may be keys.
         """
@@ -265,7 +272,7 @@ class ProviderBackend:
     async def _asked(
         self, node: Node, prompt: str, request: Request, target: Target, clients: Clients
     ) -> tuple[Response | ProviderFailure, Usage]:
-        """What came of asking one model, and what it consumed."""
+        """The response or failure of one model, and its usage."""
         from attractor_nb.backends.llm.exchange import Exchange  # noqa: PLC0415 - loaded with the libraries
         from attractor_nb.backends.llm.metered_requests import Limits, MeteredRequests  # noqa: PLC0415 - as above
         from attractor_nb.backends.llm.provider_failures import failure_of  # noqa: PLC0415 - as above
@@ -316,7 +323,7 @@ class ProviderBackend:
 
 
 def _room_tokens(node: Node, prompt: str, request: Request, target: Target) -> int:
-    """How much of a model's window is left for what its thread has said."""
+    """The room that a model's window leaves for the messages of its thread."""
     window = window_tokens(target.model, node.get("llm.context_tokens", int))
     return history_tokens(window, estimated_tokens(request.system_prompt + prompt), request.max_tokens)
 
@@ -346,7 +353,7 @@ def _note(target: Target, failures: Sequence[tuple[Target, ProviderFailure]]) ->
 
 
 def _combined(failures: Sequence[tuple[Target, ProviderFailure]]) -> StageError:
-    """What the failures of a chain mean together: retryable when one of its models may answer later."""
+    """The combined failure of a chain: retryable if one of its models may answer later."""
     errors = [failure.error for _, failure in failures]
     if len(errors) == 1 or isinstance(errors[-1], BudgetReached):
         return errors[-1]
@@ -358,3 +365,55 @@ def _combined(failures: Sequence[tuple[Target, ProviderFailure]]) -> StageError:
         return TerminalError(message, hint=hint, is_unmeasured=is_unmeasured)
     waits = [error.retry_after_seconds or 0.0 for error in passing]
     return RetryableError(message, retry_after_seconds=min(waits) or None, is_unmeasured=is_unmeasured)
+
+
+# Connections that the runs of one event loop share, from the first that begins to the last that ends.
+
+
+@dataclass(slots=True)
+class _Pool:
+    user_count: int = 0
+    clients: Clients | None = None
+
+
+class Pools:
+    """Clients by event loop: connections belong to the loop that made them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Pool] = weakref.WeakKeyDictionary()
+
+    def enter(self) -> None:
+        """Begin to share; whoever does also leaves."""
+        with self._lock:
+            self._by_loop.setdefault(asyncio.get_running_loop(), _Pool()).user_count += 1
+
+    async def leave(self) -> None:
+        """Be done; the last one closes the connections."""
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            pool = self._by_loop.get(loop)
+            if pool is None:
+                return
+            pool.user_count -= 1
+            if pool.user_count > 0:
+                return
+            del self._by_loop[loop]
+        if pool.clients is not None:
+            await pool.clients.close()
+
+    @asynccontextmanager
+    async def use(self, make: Callable[[], Clients]) -> AsyncGenerator[Clients]:
+        """The clients of this loop; where nobody shares any, some for this one call."""
+        with self._lock:
+            pool = self._by_loop.get(asyncio.get_running_loop())
+            if pool is not None and pool.clients is None:
+                pool.clients = make()
+        if pool is not None and pool.clients is not None:
+            yield pool.clients
+            return
+        clients = make()
+        try:
+            yield clients
+        finally:
+            await clients.close()

@@ -1,4 +1,4 @@
-"""What a failed call means (Appendix D; ruling 13), and why an answer ended: in our own words.
+"""Failures of model calls (Appendix D; ruling 13), and normalized reasons why an answer ended.
 
 Loads pydantic-ai. A failure is retryable when the same call may succeed later, and terminal when it will
 not. Whatever is not known here is a mistake of ours or of a tool's, and stays what it is.
@@ -13,24 +13,23 @@ import os
 import re
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import httpx2
 from pydantic import ValidationError
 from pydantic_ai import exceptions as theirs
 
 from attractor_nb.backends.llm.addresses import key_variables
-from attractor_nb.backends.llm.overlong import is_overlong
 from attractor_nb.decisions.retries import TRANSIENT_HTTP
 from attractor_nb.errors import RetryableError, StageError, TerminalError
-from attractor_nb.network import is_local, proxy_variables
+from attractor_nb.network import NetworkFault, is_local, proxy_variables
 from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from attractor_nb.backends.llm.model_requests import Target
-    from attractor_nb.network import NetworkFault
+
 
 MAX_SHOWN_CHARACTERS: Final = 300
 _PATIENCE: Final = "shorten the prompt, or wait longer: ProviderBackend(read_timeout_seconds=…)"
@@ -54,18 +53,13 @@ UNREADABLE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ProviderFailure:
-    """A failed call.
+    """A failed call."""
 
-    Attributes:
-        error: What it means for the stage.
-        is_next_asked: The next model of a chain may do what this one could not: it was busy, out of reach,
-            unknown or closed to us. A request that is itself refused is refused elsewhere, too.
-        kind: ``overlong`` or ``refusal``, after which the next is asked where the node says so; else empty.
-    """
-
-    error: StageError
+    error: StageError  #: What it means for the stage.
+    #: The next model of a chain may do what this one could not: it was busy, out of reach, unknown or closed to us. A
+    #: request that is itself refused is refused elsewhere, too.
     is_next_asked: bool
-    kind: str = ""
+    kind: str = ""  #: ``overlong`` or ``refusal``, after which the next is asked where the node says so; else empty.
 
 
 class CallFailed(Exception):
@@ -81,7 +75,7 @@ class CallFailed(Exception):
 
 
 def failure_of(error: Exception, target: Target, address: str) -> ProviderFailure | None:
-    """What an exception of a call means; None for one that is no failure of a call.
+    """The failure that an exception of a call means. None if it is not a failure of a call.
 
     Args:
         error: The exception.
@@ -140,7 +134,7 @@ def unusable_key(target: Target, name: str, sign: str) -> ProviderFailure:
 
 
 def without_settings(target: Target, names: tuple[str, ...]) -> ProviderFailure:
-    """What a provider is asked with is not set."""
+    """The failure for settings of a provider that are not set."""
     return _terminal(
         f"{target} cannot be asked: {' and '.join(names)} {'is' if len(names) == 1 else 'are'} not set",
         f"set {names[0]} in the environment of this process (of a notebook: of its kernel)",
@@ -174,7 +168,7 @@ def not_shown(target: Target, kind: str) -> ProviderFailure:
 
 
 def unreadable(target: Target, error: Exception) -> ProviderFailure:
-    """What came is no answer; ``error`` is one of ``UNREADABLE``, and says why."""
+    """The failure for a response that cannot be read; ``error``, one of ``UNREADABLE``, is the reason."""
     what = f"{type(error).__name__}: {_first_line(error)}"
     return _retryable(f"{target} answered with something that cannot be read: {what}")
 
@@ -201,7 +195,7 @@ def thought_too_long(target: Target) -> ProviderFailure:
 
 
 def _of_the_talk(error: Exception, target: Target) -> ProviderFailure:
-    """What ended a talk that the provider itself took no offence at."""
+    """The failure of a conversation that ended without an error of the provider."""
     if isinstance(error, theirs.UsageLimitExceeded):
         return _terminal(
             f"{target} kept calling tools:  {_first_line(error)}",
@@ -272,7 +266,7 @@ def _retryable(
 
 
 def _ending_hint(target: Target, address: str) -> str:
-    """What an address should end in, where it does not."""
+    """The hint on the ending of an address; empty without an address or for one that is fine."""
     if not address:
         return ""
     path = address.rstrip("/")
@@ -284,7 +278,7 @@ def _ending_hint(target: Target, address: str) -> str:
 
 
 def _way_hint(address: str) -> str:
-    """What to look at where a request went through a proxy."""
+    """The hint on the proxy that requests go through; empty without one."""
     scheme = "http" if address.startswith("http://") else "https"
     proxies = [] if is_local(address) else proxy_variables(os.environ, (scheme, "all"))
     what = "requests go through the proxy that {} names, unless no_proxy lists the host"
@@ -296,7 +290,7 @@ def _placed(target: Target, address: str) -> str:
 
 
 def _message_of(error: theirs.ModelAPIError) -> str:
-    """What the provider said, without what is wrapped around it."""
+    """The provider's message, without what wraps it."""
     body: object = error.body
     for _ in range(2):
         if isinstance(body, dict):
@@ -306,7 +300,7 @@ def _message_of(error: theirs.ModelAPIError) -> str:
 
 
 def _root(error: BaseException) -> BaseException:
-    """What is behind an error: clients wrap one that says what happened in others that do not."""
+    """The root cause of an error: clients wrap the informative one in others."""
     for _ in range(10):
         if error.__cause__ is None:
             break
@@ -336,7 +330,7 @@ def _cut(text: str) -> str:
 
 
 class Ending(Enum):
-    """What a reason means."""
+    """The normalized reason why an answer ended."""
 
     WHOLE = "whole"
     TRUNCATED = "truncated"
@@ -370,7 +364,7 @@ _BROKEN: Final = frozenset(
 
 
 def ending_of(reason: str | None, raw: str) -> Ending:
-    """What a finished stream says of its end.
+    """The ending that a finished stream reports.
 
     Args:
         reason: pydantic-ai's word, or None when it knows none for it.
@@ -389,3 +383,77 @@ def ending_of(reason: str | None, raw: str) -> Ending:
     if word in _TRUNCATED:
         return Ending.TRUNCATED
     return Ending.REFUSED if word in _REFUSED else Ending.UNKNOWN
+
+
+# Refusals of a prompt that is too long, in the words of each server (``llm_fallback_on=overlong``).
+#
+# pydantic-ai knows the words of the big providers. Self-hosted servers and gateways have others, and most of them
+# send no code: each row of the table has one server's words, and their source.
+
+
+class Wording(NamedTuple):
+    """Words in which a server refuses a prompt that is too long."""
+
+    server: str  #: Whose words they are.
+    statuses: frozenset[int]  #: The HTTP statuses that it sends them with.
+    pattern: str  #: An expression for the message or the error's type, in any case; empty for any message.
+    source: str  #: Where the words can be read.
+
+
+_BAD_REQUEST: Final = frozenset({400, 422, 500})
+"""llama.cpp sent 500 before it sent 400."""
+WORDINGS: Final = (
+    Wording(
+        "llama.cpp",
+        _BAD_REQUEST,
+        r"exceed_context_size_error|exceeds? the available context size|context size has been exceeded",
+        "https://github.com/ggml-org/llama.cpp/issues/19774",
+    ),
+    Wording(
+        "llama-cpp-python",
+        _BAD_REQUEST,
+        r"requested tokens \(\d+\) exceed context window",
+        "https://github.com/abetlen/llama-cpp-python/issues/416",
+    ),
+    Wording(
+        "LM Studio",
+        _BAD_REQUEST,
+        r"loaded with (?:a )?context length of only",
+        "https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/546",
+    ),
+    Wording(
+        "Ollama",
+        _BAD_REQUEST,
+        r"input (?:length )?exceeds (?:the )?(?:maximum )?context length",
+        "https://github.com/nano-step/nano-brain/issues/208",
+    ),
+    Wording(
+        "SGLang",
+        _BAD_REQUEST,
+        r"longer than the model\\?'s context length|input length \(\d+ tokens\) exceeds the maximum allowed length",
+        "https://github.com/sgl-project/sglang/issues/8096, /4048",
+    ),
+    Wording(
+        "TGI",
+        _BAD_REQUEST,
+        r"`inputs` (?:tokens \+ `max_new_tokens` must be <=|must have less than)",
+        "https://github.com/huggingface/text-generation-inference/issues/628, /695",
+    ),
+    Wording(
+        "vLLM", _BAD_REQUEST, r"longer than the maximum model length of", "https://github.com/thu-coai/Glyph/issues/9"
+    ),
+    Wording("any server or proxy", frozenset({413}), "", "RFC 9110, 15.5.14: content too large"),
+)
+
+
+def is_overlong(status: int, message: str) -> bool:
+    """Whether a server refuses a prompt because it is too long.
+
+    >>> is_overlong(400, "The input (9000 tokens) is longer than the model's context length (8192 tokens).")
+    True
+
+    Args:
+        status: The HTTP status.
+        message: What the server said, with the type of its error.
+    """
+    return any(status in each.statuses and re.search(each.pattern, message, re.IGNORECASE) for each in WORDINGS)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from attractor_nb.model.calls.rates import Rates
+    from attractor_nb.model.calls.providers import Rates
 
 MINUTE_SECONDS: Final = 60.0
 ANNOUNCED_SECONDS: Final = 1.0
@@ -27,15 +27,10 @@ LOOK_SECONDS: Final = 1.0
 
 @dataclass(slots=True)
 class Permit:
-    """A request that was let through.
+    """A request that was let through."""
 
-    Attributes:
-        at: When.
-        tokens: What it consumes; until it is settled, what it is taken to.
-    """
-
-    at: float
-    tokens: int
+    at: float  #: When.
+    tokens: int  #: What it consumes; until it is settled, what it is taken to.
 
     def settle(self, tokens: int) -> None:
         """Say what it consumed."""
@@ -109,7 +104,7 @@ class RateGate:
             return None, seconds, first is waiting
 
     def _seconds(self, waiting: _Waiting, now: float) -> float:
-        """How long until enough of what was asked is a minute ago."""
+        """The seconds until enough of the requested amount is a minute old."""
         rates = waiting.rates
         count, tokens = len(self._passed), sum(permit.tokens for permit in self._passed)
         until = now

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPart, UserPromptPart
 
 from attractor_nb.backends.llm.compaction import compact
-from attractor_nb.backends.llm.message_contents import is_marked_reasoning
+from attractor_nb.backends.llm.metered_requests import is_marked_reasoning
 from attractor_nb.errors import TerminalError
 from attractor_nb.model.calls.messages import messages_of
 from attractor_nb.model.calls.reasoning import part_reasoning
@@ -28,15 +28,12 @@ if TYPE_CHECKING:
 def read_messages(
     conversation: Conversation | None, room_tokens: int, tell: Callable[[str], None]
 ) -> list[ModelMessage]:
-    """What a thread has said, made to fit; nothing at its beginning, or without one.
+    """The messages of a thread, compacted to fit; empty at its beginning, or without one.
 
     Args:
         conversation: The thread's, or None.
         room_tokens: How much of the model's window there is for it.
         tell: Told what was left out, if anything was.
-
-    Raises:
-        TerminalError: What is kept is not of this backend.
     """
     text = "" if conversation is None else conversation.read()
     if conversation is None or not text:
@@ -58,9 +55,6 @@ def save_messages(conversation: Conversation | None, messages: Sequence[ModelMes
     """Keep the whole conversation, when there is a thread: of what was attached the line that names it.
 
     Of reasoning only what is the provider's own part of a message is kept, and no text (ruling 46).
-
-    Raises:
-        StorageError: The run directory cannot be written.
     """
     if conversation is not None:
         conversation.save(ModelMessagesTypeAdapter.dump_json([_in_words(each) for each in messages]).decode())

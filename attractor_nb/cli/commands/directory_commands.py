@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.option_choices import ExportedRows
+from attractor_nb.cli.reporting import ExitCode
 from attractor_nb.cli.shared_options import Backend, Json, Model, RunsDir, Server, Token, complete_runs
 
 RUNS_HELP = """List runs and maps, newest first. A stopped one has the command that continues it.
@@ -121,7 +121,7 @@ def doctor(
 ) -> int:
     """Diagnose a run directory, a pipeline or the machine."""
     from attractor_nb.cli.doctor import show_diagnosis, show_preflight  # noqa: PLC0415 - as above
-    from attractor_nb.cli.run_settings import Settings  # noqa: PLC0415 - as above
+    from attractor_nb.cli.option_choices import Settings  # noqa: PLC0415 - as above
     from attractor_nb.storage.map_directory import is_map  # noqa: PLC0415 - as above
 
     is_file = place is not None and (place.is_file() or place.suffix == ".dot")
@@ -132,7 +132,7 @@ def doctor(
     if backend is not None or model is not None or is_online:
         raise typer.BadParameter("--backend, --model and --online need a .dot file")
     if is_map(place):
-        from attractor_nb.cli.map_watching import diagnose_map  # noqa: PLC0415 - as above
+        from attractor_nb.cli.map_execution import diagnose_map  # noqa: PLC0415 - as above
 
         if target is not None:
             raise typer.BadParameter("--salvage needs the run directory of a row, such as MAP_DIR/row-00000")
@@ -202,7 +202,7 @@ def watch(
 
     address = run_address(place or "", server, token)
     if address is not None:
-        from attractor_nb.cli.watching.run_watching import watch_server  # noqa: PLC0415 - each kind loads its own
+        from attractor_nb.cli.run_watching import watch_server  # noqa: PLC0415 - each kind loads its own
 
         return watch_server(address, is_once=is_once, is_json=is_json)
     from attractor_nb.storage.map_directory import is_map  # noqa: PLC0415 - as above
@@ -210,14 +210,14 @@ def watch(
 
     path = None if place is None else Path(place)
     if path is not None and has_event_log(path):
-        from attractor_nb.cli.watching.run_watching import watch_directory  # noqa: PLC0415 - as above
+        from attractor_nb.cli.run_watching import watch_directory  # noqa: PLC0415 - as above
 
         return watch_directory(path, is_once=is_once, is_json=is_json)
     if path is not None and is_map(path):
-        from attractor_nb.cli.map_watching import watch_map  # noqa: PLC0415 - as above
+        from attractor_nb.cli.map_execution import watch_map  # noqa: PLC0415 - as above
 
         return watch_map(path, is_once=is_once, is_json=is_json)
-    from attractor_nb.cli.watching.session_table_watch import watch as watch_session  # noqa: PLC0415 - as above
+    from attractor_nb.cli.run_watching import watch as watch_session  # noqa: PLC0415 - as above
 
     return watch_session(path, is_once=is_once, is_json=is_json)
 

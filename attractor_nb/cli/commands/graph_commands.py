@@ -72,7 +72,7 @@ COMMANDS_HELP = """Print the commands that a pipeline would run, and their hash.
 
 def commands(file: File, is_json: Json = False) -> int:
     """Print what would be executed."""
-    from attractor_nb.cli.console_questions import show_commands  # noqa: PLC0415 - as above
+    from attractor_nb.cli.run_execution import show_commands  # noqa: PLC0415 - as above
 
     return show_commands(file, is_json=is_json)
 

@@ -4,15 +4,12 @@ No ``from __future__ import annotations`` here: typer reads the annotations at r
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from attractor_nb.cli.option_choices import Failed, GraphChange, OnFailure, OnInterrupted
+from attractor_nb.cli.option_choices import Failed, GraphChange, OnFailure, OnInterrupted, Settings
 from attractor_nb.cli.shared_options import Param, RunsDir, complete_maps, run_settings, with_options
-
-if TYPE_CHECKING:
-    from attractor_nb.cli.run_settings import Settings
 
 NOT_OF_A_MAP = ("max_node_visits", "max_restarts", "max_goal_gate_redirects", "is_verbose")
 """Options of ``run`` that a map does not have."""

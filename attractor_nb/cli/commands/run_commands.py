@@ -4,11 +4,11 @@ No ``from __future__ import annotations`` here: typer reads the annotations at r
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from attractor_nb.cli.option_choices import GraphChange, OnInterrupted
+from attractor_nb.cli.option_choices import GraphChange, OnInterrupted, Settings
 from attractor_nb.cli.shared_options import (
     AutoApprove,
     File,
@@ -23,9 +23,6 @@ from attractor_nb.cli.shared_options import (
     run_settings,
     with_options,
 )
-
-if TYPE_CHECKING:
-    from attractor_nb.cli.run_settings import Settings
 
 RUN_HELP = """Run a pipeline. Progress goes to stderr, the result to stdout.
 

@@ -4,17 +4,14 @@ No ``from __future__ import annotations`` here: typer reads the annotations at r
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
-from attractor_nb.cli.exit_codes import ExitCode
-from attractor_nb.cli.option_choices import Shell
+from attractor_nb.cli.option_choices import Settings, Shell
+from attractor_nb.cli.reporting import ExitCode
 from attractor_nb.cli.shared_options import File, Json, RunsDir, Server, Token, run_params, run_settings, with_options
 from attractor_nb.model.vocabulary.option_meanings import FLAGS
-
-if TYPE_CHECKING:
-    from attractor_nb.cli.run_settings import Settings
 
 NOT_OF_A_SUBMISSION = (
     "is_simulated",

@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.cli.exit_codes import ExitCode
 from attractor_nb.cli.remote_runs.server_client import Client, ServerAddress, as_mapping, as_mappings
-from attractor_nb.cli.reporting import print_json
+from attractor_nb.cli.reporting import ExitCode, print_json
 from attractor_nb.cli.runs_list import run_plain, shown_runs
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.result_marks import ResultMarks
@@ -23,11 +22,7 @@ PAGE: Final = 1_000
 
 
 def show_runs_on(address: ServerAddress, conditions: Mapping[str, Any], *, is_json: bool) -> ExitCode:
-    """Print the runs of a server, newest first, and those alone for which all conditions hold.
-
-    Raises:
-        OptionError: A condition means nothing, or no server is there.
-    """
+    """Print the runs of a server, newest first, and those alone for which all conditions hold."""
     client = Client(address)
     found = RunTable(Path(), [_row(entry) for entry in _listed(client)])
     chosen = found.where(**conditions)

@@ -66,21 +66,15 @@ _HASH: Final = re.compile(r"[0-9a-f]{12,64}\Z")
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """Where a server is.
+    """The address of a server."""
 
-    Attributes:
-        url: Scheme, host and prefix, without a slash at the end.
-        token: The token, or empty.
-        run_id: The run that the URL named, or empty.
-    """
-
-    url: str
-    token: str = ""
-    run_id: str = ""
+    url: str  #: Scheme, host and prefix, without a slash at the end.
+    token: str = ""  #: The token, or empty.
+    run_id: str = ""  #: The run that the URL named, or empty.
 
 
 def read_address(given: str, token: str | None = None) -> ServerAddress:
-    """What a URL says, as ``attractor-nb serve`` or ``submit`` printed it.
+    """Parse a URL as ``attractor-nb serve`` or ``submit`` printed it.
 
     >>> read_address("http://127.0.0.1:8765/lab/pipelines/r1?token=abc")
     ServerAddress(url='http://127.0.0.1:8765/lab', token='abc', run_id='r1')
@@ -89,9 +83,6 @@ def read_address(given: str, token: str | None = None) -> ServerAddress:
         given: The URL.
         token: The token, in place of one in the URL. Where there is neither, that of ``ATTRACTOR_SERVER`` for the same
             server, else that of ``ATTRACTOR_TOKEN``.
-
-    Raises:
-        OptionError: It is no such URL, or the token is no word.
     """
     try:
         parts = urlsplit(given)
@@ -131,11 +122,7 @@ def _usual_token(base: str) -> str:
 
 
 def read_run_address(place: str, server: str | None, token: str | None = None) -> ServerAddress:
-    """The address of a run: its own URL, or its id and a server.
-
-    Raises:
-        OptionError: No run is named, or two servers are.
-    """
+    """The address of a run: its own URL, or its id and a server."""
     if is_url(place):
         if server is not None:
             raise OptionError("the URL of the run already names its server", hint="remove --server")
@@ -152,9 +139,6 @@ class Client:
 
     Args:
         timeout_seconds: How long it may be silent.
-
-    Raises:
-        OptionError: The environment names a proxy or certificates that cannot be used.
     """
 
     def __init__(self, address: ServerAddress, *, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
@@ -177,7 +161,7 @@ class Client:
         return self.address.url + "/".join([RUNS_PATH, *(quote(name, safe="") for name in names)])
 
     def get(self, *names: str, query: str = "") -> Any:
-        """What the server says of a run, or of something of it, as JSON values."""
+        """Get a run, or a part of it, from the server as JSON values."""
         return _as_json(self._read(self._request(names, query=query)), self.address.url)
 
     def get_text(self, *names: str, query: str = "") -> str:
@@ -193,11 +177,7 @@ class Client:
 
     @contextlib.contextmanager
     def stream(self, *names: str, last_id: str = "") -> Generator[HTTPResponse]:
-        """The lines of a stream of events, behind the one with that id.
-
-        Raises:
-            OSError, HTTPException: The connection broke; what was read before counts.
-        """
+        """The lines of a stream of events, behind the one with that id."""
         request = self._request(names)
         request.add_header("Accept", "text/event-stream")
         if last_id:
@@ -214,11 +194,7 @@ class Client:
         return request
 
     def _open(self, request: urllib.request.Request) -> HTTPResponse:
-        """Send a request.
-
-        Raises:
-            AttractorError: The server refuses it; or none is there.
-        """
+        """Send a request."""
         try:
             return cast("HTTPResponse", self._opener.open(request, timeout=self._timeout_seconds))
         except urllib.error.HTTPError as error:

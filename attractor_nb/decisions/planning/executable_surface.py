@@ -1,9 +1,9 @@
-"""What a graph can make this machine do (RELIABILITY, "Trust before run").
+"""The executable surface of a graph: all that it can make this machine do (RELIABILITY, "Trust before run").
 
-Everything is listed here by which a graph's author, and not its user, decides what this machine runs, which
-tools a model gets here, what a model is told that may write or execute, and to which server prompts and keys
-are sent; and nothing else (ruling 43).
-The list has a hash, by which it is trusted. It must not know where a graph came from, nor who trusts it.
+The surface lists every attribute by which a graph's author, and not its user, decides about this machine: the
+commands that it runs, the tools that a model has, the texts for a model that may write or execute, and the
+servers that receive prompts and keys. It lists nothing else (ruling 43).
+Trust is given to the hash of the list. The list must not depend on the origin of a graph, nor on its user.
 """
 
 from __future__ import annotations
@@ -18,17 +18,15 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from attractor_nb.model.allowed_tools import SERVER_AUTHORITY, read_allowed_tools, server_attribute
-from attractor_nb.model.calls.model_endpoints import PREFIX
-from attractor_nb.model.calls.rates import RATE_FIELDS
-from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
-from attractor_nb.model.vocabulary.attribute_table import TABLE
-from attractor_nb.model.vocabulary.repetition import FOR_EACH_TYPE
+from attractor_nb.model.calls.providers import PREFIX, RATE_FIELDS
+from attractor_nb.model.vocabulary.attribute_table import TABLE, AttrType, Scope
+from attractor_nb.model.vocabulary.value_forms import FOR_EACH_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from attractor_nb.model.graph import Graph, Node
-    from attractor_nb.model.vocabulary.attributed import Attributed
+    from attractor_nb.model.vocabulary.attributes import Attributed
 
 SHOWN_DIGITS: Final = 12
 """Digits of a hash that are shown, and the fewest that name one."""
@@ -94,17 +92,11 @@ _NODE_NAMES: Final = _names(Scope.NODE)
 
 
 class Command(msgspec.Struct, frozen=True, order=True):
-    """One entry of a surface.
+    """One entry of a surface."""
 
-    Attributes:
-        node_id: The node that it belongs to, in a child pipeline its path; empty for the graph.
-        attribute: The attribute that holds it.
-        text: The command, child file, tools or address, as it will be used.
-    """
-
-    node_id: str
-    attribute: str
-    text: str
+    node_id: str  #: The node that it belongs to, in a child pipeline its path; empty for the graph.
+    attribute: str  #: The attribute that holds it.
+    text: str  #: The command, child file, tools or address, as it will be used.
 
     @property
     def kind(self) -> str:
@@ -173,7 +165,7 @@ def executable_surface(graph: Graph, *, acts_unasked: bool = False) -> Executabl
 
 
 def _place_of(graph: Graph, commands: tuple[Command, ...]) -> Iterator[Command]:
-    """Where commands work, which is part of what is trusted: a folder of the run's own, or the user's."""
+    """The isolation of commands, which is part of the surface: a folder of the run's own, or the user's."""
     isolation = graph.get("isolation", str, "").strip()
     if commands and isolation and not any(entry.attribute == "isolation" for entry in commands):
         yield Command("", "isolation", isolation)

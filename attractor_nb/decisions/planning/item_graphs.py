@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from attractor_nb.model.graph import Edge, Graph, Node
-from attractor_nb.model.text_files import with_literal_texts
-from attractor_nb.model.vocabulary.repetition import FOR_EACH, ITEM_KEYS, MAX_ITEMS
+from attractor_nb.model.graph import Edge, Graph, Node, with_literal_texts
+from attractor_nb.model.vocabulary.value_forms import FOR_EACH, ITEM_KEYS, MAX_ITEMS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor_nb.model.vocabulary.attribute_kinds import AttrValue
+    from attractor_nb.model.vocabulary.attribute_table import AttrValue
 
 _READS: Final = "cache.context"
 _OF_THE_WHOLE: Final = frozenset(
@@ -89,7 +88,7 @@ def item_graph(graph: Graph, node: Node) -> Graph:
 
 
 def _own(node: Node) -> Mapping[str, AttrValue]:
-    """What the stage of one item has of the node's attributes; what it reads is the item, too."""
+    """The attributes of the node that the stage of one item has; it reads the item, too."""
     attrs = {name: value for name, value in node.attrs.items() if name not in _OF_THE_WHOLE}
     if isinstance(read := attrs.get(_READS), str):
         attrs[_READS] = ", ".join([read, *ITEM_KEYS] if read.strip() else ITEM_KEYS)

@@ -1,6 +1,6 @@
-"""Which model answers each prompt, and what in the graph says so (spec 8.5).
+"""The model that answers each prompt, and the part of the graph that chose it (spec 8.5).
 
-The values are those that the transforms wrote on the nodes; this says where they came from.
+The values are those that the transforms wrote on the nodes; this module finds their origin.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from attractor_nb.decisions.fan_outs.joins import FAN_IN_TYPE
+from attractor_nb.decisions.branch_policies import FAN_IN_TYPE
 from attractor_nb.languages.stylesheet import Stylesheet, winning_declarations
 from attractor_nb.model.calls.providers import ModelName, read_model
 from attractor_nb.model.vocabulary.attributes import literal_text
@@ -33,20 +33,14 @@ DEFAULT: Final = "default"
 
 @dataclass(frozen=True, slots=True)
 class ValueChoice:
-    """A value and who gave it.
+    """A value and who gave it."""
 
-    Attributes:
-        value: The value; empty when nobody gave one.
-        origin: ``node``, ``stylesheet``, ``node [...]`` (a default block), ``graph``, ``model's name`` (a
-            provider that it tells), ``backend`` (its default), or ``default`` (the system's).
-        selector: The stylesheet's selector that won, or empty.
-        span: Where it is written, or None.
-    """
-
-    value: str
+    value: str  #: The value; empty when nobody gave one.
+    #: ``node``, ``stylesheet``, ``node [...]`` (a default block), ``graph``, ``model's name`` (a provider that it
+    #: tells), ``backend`` (its default), or ``default`` (the system's).
     origin: str
-    selector: str = ""
-    span: Span | None = field(default=None, compare=False, repr=False)
+    selector: str = ""  #: The stylesheet's selector that won, or empty.
+    span: Span | None = field(default=None, compare=False, repr=False)  #: Where it is written, or None.
 
     @property
     def line(self) -> int | None:
@@ -55,7 +49,7 @@ class ValueChoice:
 
     @property
     def reason(self) -> str:
-        """Who gave it, in a few words: ``stylesheet .code, line 8``."""
+        """The origin of the value, in a few words: ``stylesheet .code, line 8``."""
         who = f"{self.origin} {self.selector}".strip()
         if self.span is None:
             return who
@@ -65,21 +59,13 @@ class ValueChoice:
 
 
 class ModelChoice(msgspec.Struct, frozen=True):
-    """The model of one node.
+    """The model of one node."""
 
-    Attributes:
-        node_id: The node.
-        model: Its `llm_model`.
-        provider: Its `llm_provider`, or the provider that the model's name tells.
-        effort: Its `reasoning_effort`.
-        name: Model and provider as they are called.
-    """
-
-    node_id: str
-    model: ValueChoice
-    provider: ValueChoice
-    effort: ValueChoice
-    name: ModelName
+    node_id: str  #: The node.
+    model: ValueChoice  #: Its `llm_model`.
+    provider: ValueChoice  #: Its `llm_provider`, or the provider that the model's name tells.
+    effort: ValueChoice  #: Its `reasoning_effort`.
+    name: ModelName  #: Model and provider as they are called.
 
 
 def model_choices(graph: Graph, stylesheet: Stylesheet, default: ModelName | None = None) -> list[ModelChoice]:

@@ -1,9 +1,9 @@
-"""What a run directory would choose by itself when its run goes on (ruling 43).
+"""The choices recorded in a run directory that a resume would reuse (ruling 43).
 
-Its manifest says with which backend, at which addresses and in which repository the run worked. The user who began
-the run chose these. Who receives a run directory did not, so they need trust as the same words of a graph do.
-In a directory that the user did not begin, the working directory needs trust too, and, where a model may write or
-execute, everything that the model would read of it: inputs, prompts, answers and files.
+The manifest names the backend, the addresses and the repository of the run. The user who began the run chose
+these. A user who receives a run directory did not, so they need trust as the same values in a graph do. In a
+directory that the user did not begin, the working directory needs trust too. Where a model may write or execute,
+so does everything that the model would read of it: inputs, prompts, answers and files.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from attractor_nb.decisions.planning.executable_surface import (
     executable_surface,
     is_steered,
 )
-from attractor_nb.model.calls.rates import RATE_FIELDS
+from attractor_nb.model.calls.providers import RATE_FIELDS
 from attractor_nb.model.events import (
     DebuggerChanged,
+    Event,
     InstructionGiven,
     InterviewCompleted,
     PipelineForked,
@@ -32,7 +33,6 @@ from attractor_nb.model.vocabulary.isolation import WORKTREE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from attractor_nb.model.events import Event
     from attractor_nb.model.graph import Graph
 
 OWN: Final = " (own)"
@@ -101,7 +101,7 @@ def _places_named(place: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
 
 
 def _told(events: Iterable[Event]) -> Iterator[tuple[str, object]]:
-    """What a log says that people told the models of a run, with the node it was for."""
+    """The texts of people in a log that reached the models of a run, each with its source."""
     for event in events:
         match event:
             case PipelineStarted(inputs=inputs, carried=carried):
@@ -145,7 +145,7 @@ def _of_backend(manifest: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
 
 
 def _of_endpoint(where: str, endpoint: object) -> Iterator[tuple[str, object]]:
-    """What an endpoint says; its rates only slow requests, as in a graph."""
+    """The fields of an endpoint that need trust; its rates only slow requests, as in a graph."""
     if not isinstance(endpoint, dict):
         yield where, endpoint
         return

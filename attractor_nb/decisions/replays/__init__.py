@@ -1,1 +1,1 @@
-"""Which earlier result answers a call: recordings and the cache."""
+"""Reuse of earlier results for a call: recordings and the cache."""

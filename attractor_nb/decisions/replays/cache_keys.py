@@ -1,23 +1,36 @@
-"""What goes into a call, as recordings and the cache know it: the inputs of models, commands and handlers.
+"""The inputs of calls, as recordings and the cache compare them: calls of models, commands and handlers.
 
-Two runs that ask the same must have the same inputs, so whatever differs between them without changing
-an answer is taken out here, in the key and never in the prompt: the run's id, its directory, how often an
-earlier stage was tried, what it cost. Knows no files: who calls hashes them.
+Two runs that make the same call must have the same inputs. So all that differs between them without changing
+an answer is removed here, from the key and never from the prompt: the run's id, its directory, the attempts and
+the cost of an earlier stage. The module reads no files: the caller hashes them.
 """
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
-from attractor_nb.decisions.preambles.preamble import without_incidents
-from attractor_nb.model.calls.attachment import without_bytes
-from attractor_nb.model.calls.call_content import COMMAND_CALL, HANDLER_CALL, MODEL_CALL, CallInputs
+from attractor_nb.decisions.preamble import without_incidents
+from attractor_nb.model.calls.call_content import (
+    COMMAND_CALL,
+    HANDLER_CALL,
+    MODEL_CALL,
+    CallInputs,
+    InputChange,
+    StageCall,
+    changed_inputs,
+)
+from attractor_nb.model.calls.messages import without_bytes
 from attractor_nb.model.calls.prompt_sections import split_context
+from attractor_nb.model.vocabulary.value_forms import FOR_EACH_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from attractor_nb.model.graph import Node
+
 
 RUN_MARK: Final = "<run>"
 DIRECTORY_MARK: Final = "<run directory>"
@@ -29,16 +42,11 @@ _UNSEEN_ATTRS: Final = frozenset({"cache", "cache.files", "cache.context", "clas
 """Node attributes that change no answer: how it is kept, drawn, and tried again."""
 
 
-class PlaceOfCall(msgspec.Struct, frozen=True):
-    """Where a call is made: texts that differ from run to run.
+class RunPaths(msgspec.Struct, frozen=True):
+    """The id and the directories of a run: texts that differ from run to run."""
 
-    Attributes:
-        run_id: The run.
-        directories: Its directories, as texts.
-    """
-
-    run_id: str = ""
-    directories: tuple[str, ...] = ()
+    run_id: str = ""  #: The run.
+    directories: tuple[str, ...] = ()  #: Its directories, as texts.
 
     def without(self, text: str) -> str:
         """A text with marks in place of the run's id and directories, the longest first."""
@@ -64,12 +72,12 @@ def model_call(
     prompt: str,
     described: Mapping[str, Any],
     *,
-    place: PlaceOfCall,
+    place: RunPaths,
     preamble: str = "",
     conversation: str = "",
     attachments: Iterable[str] = (),
 ) -> CallInputs:
-    r"""What goes into a call of a model, or of an agent.
+    r"""The inputs of a call of a model, or of an agent.
 
     Args:
         node_id: Who calls.
@@ -82,7 +90,7 @@ def model_call(
 
     >>> carried = "Goal: ship\n\nRun: k7f3"
     >>> sent = f"## Context\n\n{carried}\n\n## Task\n\nPlan."
-    >>> model_call("plan", sent, {"model": "m"}, place=PlaceOfCall("k7f3"), preamble=carried).values
+    >>> model_call("plan", sent, {"model": "m"}, place=RunPaths("k7f3"), preamble=carried).values
     {'prompt': 'Plan.', 'carried': 'Goal: ship', 'model': 'm'}
     """
     carried, task = split_context(prompt, preamble)
@@ -97,10 +105,10 @@ def model_call(
     return CallInputs(MODEL_CALL, node_id, values)
 
 
-def command_call(node_id: str, command: str, context: Mapping[str, Any], *, place: PlaceOfCall) -> CallInputs:
-    """What goes into a command of a tool stage.
+def command_call(node_id: str, command: str, context: Mapping[str, Any], *, place: RunPaths) -> CallInputs:
+    """The inputs of a command of a tool stage.
 
-    >>> command_call("test", "make test", {"tickets": 3}, place=PlaceOfCall()).values
+    >>> command_call("test", "make test", {"tickets": 3}, place=RunPaths()).values
     {'command': 'make test', 'context': {'tickets': 3}}
     """
     return CallInputs(COMMAND_CALL, node_id, {"command": command, "context": context_inputs(context, place)})
@@ -113,11 +121,11 @@ def handler_call(
     attrs: Mapping[str, Any],
     context: Mapping[str, Any],
     *,
-    place: PlaceOfCall,
+    place: RunPaths,
     graph: Mapping[str, Any] | None = None,
     code: str = "",
 ) -> CallInputs:
-    """What goes into a stage of somebody's own handler.
+    """The inputs of a stage of a custom handler.
 
     Args:
         node_id: Whose stage.
@@ -188,7 +196,7 @@ def attribute_inputs(attrs: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _plain(value) for name, value in attrs.items() if name not in _UNSEEN_ATTRS}
 
 
-def context_inputs(context: Mapping[str, Any], place: PlaceOfCall) -> dict[str, Any]:
+def context_inputs(context: Mapping[str, Any], place: RunPaths) -> dict[str, Any]:
     """Context values as inputs: without what tells of their run, and of what their branches cost."""
     plain: dict[str, Any] = place.without_in(without_bytes(dict(context)))
     results: Any = plain.get(_RESULTS_KEY)
@@ -206,3 +214,111 @@ def _without_usage(entry: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool) else str(value)
+
+
+# The stages that the cache may answer, and the reason why one was executed after all.
+#
+# A stage is kept only where its inputs hold all that its result depends on, and where executing it leaves
+# nothing behind but its result. A command or an agent, which can do more, has to be declared.
+
+UNCACHED_TYPES: Final[Mapping[str, str]] = {
+    "start": "a start does nothing",
+    "exit": "an exit does nothing",
+    "conditional": "a diamond only routes",
+    "wait.human": "people are asked anew each time",
+    "parallel": "a fan-out only walks its branches; their stages are looked up one by one",
+    "stack.manager_loop": "a manager supervises; its child's stages are looked up one by one",
+    "pipeline": "a sub-pipeline only runs its child; the child's stages are looked up one by one",
+    FOR_EACH_TYPE: "a stage with for_each only runs its items; they are looked up one by one",
+}
+"""Handler types that are never cached, and why."""
+READS_ATTRIBUTE: Final = "cache.context"
+"""Node attribute that names the context keys a command or a handler reads."""
+FILES_ATTRIBUTE: Final = "cache.files"
+SHOWN_CHARACTERS: Final = 160
+"""How much of a value a change shows, around the place where it differs."""
+_LEAD_CHARACTERS: Final = 40
+_WITH_EFFECTS: Final = {COMMAND_CALL: "a command", HANDLER_CALL: "a function"}
+
+
+def refusal(node: Node, handler_type: str, call: StageCall, fidelity: str = "") -> str:
+    """The reason why a stage is neither looked up in the cache nor kept there; empty when it is.
+
+    Args:
+        node: The node.
+        handler_type: What executes it.
+        call: What its handler says of the call that it will make.
+        fidelity: Its resolved fidelity mode.
+    """
+    if handler_type in UNCACHED_TYPES:
+        return UNCACHED_TYPES[handler_type]
+    if node.get("cache", bool, default=True) is False:
+        return "the node says cache=false"
+    if call.inputs is None:
+        return call.problem or "nobody can say what its result depends on"
+    if call.has_effects and not is_declared(node):
+        what = _WITH_EFFECTS.get(call.inputs.kind, "an agent with tools")
+        return f"{what} may change more than its result says; write cache=true on the node if it does not"
+    if fidelity == "full" and call.has_effects:
+        return "an agent keeps its session elsewhere, and full fidelity goes on with it"
+    return ""
+
+
+def is_declared(node: Node) -> bool:
+    """Whether a node says itself that executing it leaves nothing behind but its result."""
+    return node.attrs.get("cache") is True or node.get("idempotent", bool, default=False) is True
+
+
+class StageComparison(msgspec.Struct, frozen=True):
+    """In what a stage differs from an earlier one."""
+
+    changes: tuple[InputChange, ...] = ()  #: What differs, values cut short.
+    run_id: str = ""  #: The run of the earlier one; empty when there is none.
+
+
+def nearest(earlier: Iterable[tuple[Mapping[str, Any], str]], now: Mapping[str, Any]) -> StageComparison:
+    """The difference from the earlier entry that differs in the fewest inputs.
+
+    Args:
+        earlier: Inputs and run id of each, the newest first; among equals the first counts.
+        now: The inputs now.
+    """
+    compared = [StageComparison(_opened(changed_inputs(before, now)), run_id) for before, run_id in earlier]
+    best = min(compared, key=lambda one: len(one.changes), default=StageComparison())
+    return StageComparison(tuple(_short(change) for change in best.changes), best.run_id)
+
+
+def _opened(changes: Iterable[InputChange]) -> tuple[InputChange, ...]:
+    """Changes of values that have names of their own, such as context and files, one by one."""
+    found: list[InputChange] = []
+    for change in changes:
+        if isinstance(change.before, dict) and isinstance(change.now, dict):
+            before, now = cast("dict[str, Any]", change.before), cast("dict[str, Any]", change.now)
+            inner = changed_inputs(before, now)
+            found += [InputChange(f"{change.name}.{one.name}", one.before, one.now) for one in inner]
+        else:
+            found.append(change)
+    return tuple(found)
+
+
+def _short(change: InputChange) -> InputChange:
+    before, now = _text(change.before), _text(change.now)
+    begin = 0
+    if before is not None and now is not None:
+        pairs = zip(before, now, strict=False)
+        begin = next((at for at, (one, other) in enumerate(pairs) if one != other), min(len(before), len(now)))
+    begin = max(0, begin - _LEAD_CHARACTERS)
+    return InputChange(change.name, _excerpt(before, begin), _excerpt(now, begin))
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def _excerpt(text: str | None, begin: int) -> str | None:
+    if text is None or len(text) <= SHOWN_CHARACTERS:
+        return text
+    end = begin + SHOWN_CHARACTERS
+    return ("…" if begin else "") + text[begin:end] + ("…" if end < len(text) else "")

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from attractor_nb.model.calls.call_content import QUESTION, CallInputs
-from attractor_nb.model.form import Form
-from attractor_nb.model.question import Answer, Option, Question, QuestionType, recorded_value
+from attractor_nb.model.question import Answer, Form, Option, Question, QuestionType, recorded_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
 def question_inputs(question: Question) -> CallInputs:
-    """What goes into a question: what a person reads, and may answer.
+    """The inputs of a question: the text that a person reads, and the possible answers.
 
     >>> question_inputs(Question("Ship?", options=(Option("A", "Approve"),), stage="gate")).values
     {'text': 'Ship?', 'type': 'multiple_choice', 'options': [['A', 'Approve']]}
@@ -31,11 +30,7 @@ def question_inputs(question: Question) -> CallInputs:
 
 
 def question_of(inputs: CallInputs) -> Question:
-    """The inverse of ``question_inputs``.
-
-    Raises:
-        KeyError, TypeError, ValueError: The values are no question's.
-    """
+    """The inverse of ``question_inputs``."""
     values = inputs.values
     options = tuple(Option(str(key), str(label)) for key, label in values.get("options", ()))
     metadata = {"detail": values["detail"]} if "detail" in values else {}
@@ -55,11 +50,7 @@ def plain_answer(answer: Answer) -> dict[str, Any]:
 
 
 def answer_of(plain: Mapping[str, Any], answered_by: str) -> Answer:
-    """The inverse of ``plain_answer``, with who answers now.
-
-    Raises:
-        ValueError: The values are no answer's.
-    """
+    """The inverse of ``plain_answer``, with who answers now."""
     if "value" not in plain:
         raise ValueError("has no value")
     answer = Answer.from_plain(plain)

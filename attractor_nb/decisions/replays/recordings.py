@@ -1,7 +1,7 @@
-"""Which recorded call answers a call, and what a miss says (docs/cassettes.md).
+"""The lookup of the recorded call that answers a call, and the report of a miss (docs/cassettes.md).
 
-Calls are matched within their stage: by kind and by everything that went in. Several equal ones are given
-in the order of their visits and attempts, each once. Knows no files and calls nothing.
+Calls are matched within their stage: by kind and by all inputs. Equal calls are given in the order of their
+visits and attempts, each once. The module reads no files and calls nothing.
 """
 
 from __future__ import annotations
@@ -12,13 +12,18 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from msgspec.structs import replace
 
-from attractor_nb.model.calls.call_content import MODEL_CALL, CallInputs, InputChange, changed_inputs
+from attractor_nb.model.calls.call_content import (
+    MODEL_CALL,
+    CallInputs,
+    CallSite,
+    InputChange,
+    RecordedCall,
+    changed_inputs,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
-
-    from attractor_nb.model.calls.recorded_call import CallPlace, RecordedCall
 
 OWN_INPUTS: Final = frozenset({"prompt", "carried", "conversation"})
 """What a run knows of a model call without its backend, which alone can say the rest."""
@@ -33,7 +38,7 @@ _MAX_SHOWN: Final = 70
 def find_call(
     calls: Sequence[RecordedCall],
     used: Collection[int],
-    place: CallPlace,
+    place: CallSite,
     inputs: CallInputs,
     *,
     is_described: bool = True,
@@ -65,13 +70,13 @@ def _is_same_task(recorded: CallInputs, now: CallInputs) -> bool:
 
 
 def _of_run(inputs: CallInputs) -> CallInputs:
-    """What a run knows of a call by itself."""
+    """The inputs of a call that a run knows without its backend."""
     values = {name: value for name, value in inputs.values.items() if name in OWN_INPUTS}
     return CallInputs(inputs.kind, inputs.node_id, values)
 
 
 def nearest_call(
-    calls: Sequence[RecordedCall], used: Collection[int], place: CallPlace, inputs: CallInputs
+    calls: Sequence[RecordedCall], used: Collection[int], place: CallSite, inputs: CallInputs
 ) -> RecordedCall | None:
     """The recorded call of the stage that differs least; one that was not given yet before others."""
     same_kind = [pair for pair in enumerate(calls) if pair[1].inputs.kind == inputs.kind]
@@ -87,13 +92,13 @@ def nearest_call(
 def miss_report(
     calls: Sequence[RecordedCall],
     used: AbstractSet[int],
-    place: CallPlace,
+    place: CallSite,
     inputs: CallInputs,
     stages: Iterable[str],
     *,
     is_described: bool = True,
 ) -> tuple[str, tuple[str, ...]]:
-    """Why no recorded call answers, and the names of the inputs that changed.
+    """The reason why no recorded call answers, and the names of the inputs that changed.
 
     Args:
         calls: All recorded calls of the stage.
@@ -122,7 +127,7 @@ def miss_report(
 
 
 def _change_lines(change: InputChange, within: str) -> list[str]:
-    """What changed in an input, for people."""
+    """The change of an input, for people."""
     before, now = change.before, change.now
     name = f"{within}{change.name}"
     if isinstance(before, dict) and isinstance(now, dict):

@@ -3,9 +3,18 @@
 A stranger to the other two languages; it knows neither graphs nor runs.
 """
 
-from attractor_nb.languages.condition.evaluate import ClauseVerdict, evaluate_condition, explain_condition, value_text
-from attractor_nb.languages.condition.parser import NOTICE_RULES, mend_condition, parse_condition
-from attractor_nb.languages.condition.syntax import Clause, Condition, Operator
+from attractor_nb.languages.condition.parser import (
+    NOTICE_RULES,
+    Clause,
+    ClauseVerdict,
+    Condition,
+    Operator,
+    evaluate_condition,
+    explain_condition,
+    mend_condition,
+    parse_condition,
+    value_text,
+)
 
 __all__ = [
     "NOTICE_RULES",

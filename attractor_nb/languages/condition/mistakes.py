@@ -1,7 +1,7 @@
-"""What is wrong with a condition, in human words: from where the parser stopped to an error with a remedy.
+"""Error messages for conditions: from the offset where the parser stopped to an error with a remedy.
 
-Spec 10.7's operators are known here only to be refused well (ruling 11). Knows no lark: it is told the
-offset at which reading stopped and the names of the terminals that could have followed.
+Spec 10.7's operators are known here only to be refused well (ruling 11). The module knows no lark: it receives
+the offset at which the parser stopped and the names of the terminals that could have followed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ONE_EDGE_EACH = "write one edge for each alternative"
 
 
 class _State(Enum):
-    """What the reader was waiting for."""
+    """The part of a condition that the parser expected."""
 
     KEY = "KEY"
     OPERATOR = "EQUALS"

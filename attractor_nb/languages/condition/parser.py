@@ -1,29 +1,35 @@
 """Condition text to syntax tree, or one of our errors with a caret (spec 10.2, ruling 11).
 
 What is right but deserves a word, aliases, slips and missing quotes, gives notices. Their fixes are in the
-coordinates of the condition's own text; whoever knows what the text is embedded in carries them outwards.
+coordinates of the condition's own text; a caller that knows the outer text translates them.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from decimal import Decimal
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
+
 from attractor_nb.errors import ConditionSyntaxError
-from attractor_nb.languages.condition.syntax import Clause, Condition, Operator
 from attractor_nb.languages.syntax_trees import Branch, ReadingStoppedError, Token, parse_tree
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity, TextEdit
-from attractor_nb.model.nearest_name import did_you_mean, nearest
 from attractor_nb.model.outcome import StageStatus, read_status
-from attractor_nb.source import SourceText
+from attractor_nb.model.texts import did_you_mean, nearest
+from attractor_nb.model.vocabulary.value_forms import named_value, normalize_label
+from attractor_nb.source import SourceText, Span
 
 if TYPE_CHECKING:
     from attractor_nb.languages.condition import mistakes
-    from attractor_nb.source import Span
 else:
     mistakes = later("attractor_nb.languages.condition.mistakes")
+
 
 MAX_CHARACTERS: Final = 10_000
 """How long a condition may be: it is evaluated after each visit, and people have to read it."""
@@ -39,9 +45,6 @@ def parse_condition(text: str | SourceText) -> Condition:
 
     >>> str(parse_condition('outcome=success && context.note != "two words"'))
     'outcome=success && context.note!=two words'
-
-    Raises:
-        ConditionSyntaxError: It is outside the language; the span is in the given text.
     """
     source = SourceText(text, "<condition>") if isinstance(text, str) else text
     if len(source.text) > MAX_CHARACTERS:
@@ -192,3 +195,142 @@ def mend_condition(text: str) -> str | None:
     except ConditionSyntaxError:
         return None
     return mended
+
+
+# The evaluation of a condition: whether it holds, and why (spec 10.3-10.5, rulings 11, 50).
+#
+# Values are data: a literal is compared with what they mean (ruling 50), and they are never read as part of a
+# condition.
+
+Lookup = Callable[[str], object]
+"""Gives a context value by key, None when it is missing."""
+
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,400})(?:\.[0-9]{1,400})?(?:[eE][-+]?[0-9]{1,4})?")
+"""As JSON writes it, and no longer than any number of a context."""
+
+
+class ClauseVerdict(msgspec.Struct, frozen=True):
+    """The result of one clause."""
+
+    clause: str  #: The clause as text.
+    value: str  #: What its key gave, as text.
+    holds: bool  #: Whether the clause held.
+
+
+def evaluate_condition(condition: Condition, outcome_status: str, preferred_label: str, lookup: Lookup) -> bool:
+    """Whether every clause holds.
+
+    Args:
+        condition: A parsed condition.
+        outcome_status: The status that ``outcome`` stands for.
+        preferred_label: The label that ``preferred_label`` stands for, or empty.
+        lookup: The run's context.
+
+    >>> from attractor_nb.languages.condition.parser import parse_condition
+    >>> condition = parse_condition("outcome=success && context.ok=true")
+    >>> evaluate_condition(condition, "success", "", {"ok": True}.get)
+    True
+    """
+    for clause in condition.clauses:
+        if not _holds(clause, _value(clause.key, outcome_status, preferred_label, lookup)):
+            return False
+    return True
+
+
+def explain_condition(
+    condition: Condition, outcome_status: str, preferred_label: str, lookup: Lookup
+) -> list[ClauseVerdict]:
+    """The verdict of each clause and the value that it sees; for messages."""
+    verdicts: list[ClauseVerdict] = []
+    for clause in condition.clauses:
+        value = _value(clause.key, outcome_status, preferred_label, lookup)
+        verdicts.append(ClauseVerdict(str(clause), value_text(value), _holds(clause, value)))
+    return verdicts
+
+
+def value_text(value: object) -> str:
+    """A context value as text: itself, or its JSON spelling; empty for None.
+
+    >>> value_text(True), value_text(3), value_text("yes"), value_text(None)
+    ('true', '3', 'yes', '')
+    """
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def value_at_key(key: str, lookup: Lookup) -> object:
+    """The value of a key that is neither ``outcome`` nor ``preferred_label``; None when nothing has set it."""
+
+    def stored(name: str, default: object) -> object:
+        found = lookup(name)
+        return default if found is None else found
+
+    return named_value(stored, key)
+
+
+def _value(key: str, outcome_status: str, preferred_label: str, lookup: Lookup) -> object:
+    if key == "outcome":
+        return outcome_status
+    if key == "preferred_label":
+        return preferred_label
+    return value_at_key(key, lookup)
+
+
+def _holds(clause: Clause, value: object) -> bool:
+    if clause.operator is Operator.IS_TRUE:
+        return bool(value)
+    literal = clause.literal
+    if clause.key == "preferred_label":
+        is_equal = normalize_label(value_text(value)) == normalize_label(literal)
+    else:
+        is_equal = _is_equal(value, literal)
+    return is_equal is (clause.operator is Operator.EQUALS)
+
+
+def _is_equal(value: object, literal: str) -> bool:
+    """Compare a value with what a literal means: a text without its trailing line breaks, a number, a truth value."""
+    if isinstance(value, str):
+        return value.rstrip("\r\n") == literal.rstrip("\r\n")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _NUMBER.fullmatch(literal) is not None and Decimal(literal) == Decimal(repr(value))
+    return value_text(value) == literal
+
+
+# The syntax tree of a condition (spec 10.2).
+
+
+class Operator(StrEnum):
+    """The comparison of a clause's key with its literal."""
+
+    EQUALS = "="
+    DIFFERS = "!="
+    IS_TRUE = ""
+    """A key alone: whether its value is true as Python takes it; every text but the empty one is (ruling 50)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One comparison."""
+
+    key: str  #: The key of the lookup: ``outcome``, ``preferred_label``, or a context key.
+    operator: Operator = Operator.IS_TRUE  #: How it is compared.
+    #: The text it is compared with: quotes and escapes resolved, outcome aliases replaced by the status they mean
+    #: (ruling 11). Empty when the key stands alone.
+    literal: str = ""
+    span: Span | None = field(default=None, compare=False, repr=False)  #: The whole clause.
+
+    def __str__(self) -> str:
+        return f"{self.key}{self.operator}{self.literal}"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Clauses that must all hold; none at all always holds (spec 10.3)."""
+
+    clauses: tuple[Clause, ...] = ()  #: In source order.
+    #: What is right but worth a word: rule, severity, span and fix, in the coordinates of the condition's own text.
+    notices: tuple[Diagnostic, ...] = field(default=(), compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return " && ".join(str(clause) for clause in self.clauses)

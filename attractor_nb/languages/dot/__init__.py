@@ -10,21 +10,27 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from attractor_nb.collector import paused_collector
 from attractor_nb.errors import OptionError
+from attractor_nb.gc_pause import gc_paused
 from attractor_nb.languages.dot.edits import apply_edits
-from attractor_nb.languages.dot.literals import embed_value, text_of
 from attractor_nb.languages.dot.lower import derived_class, lower
 from attractor_nb.languages.dot.parser import parse_syntax
-from attractor_nb.languages.dot.syntax import DotTree, GraphDeclaration, NodeStatement, SubgraphStatement
-from attractor_nb.languages.dot.writer import write_dot
+from attractor_nb.languages.dot.syntax import (
+    Attr,
+    Block,
+    DotTree,
+    GraphDeclaration,
+    NodeStatement,
+    Statement,
+    SubgraphStatement,
+)
+from attractor_nb.languages.dot.writer import embed_value, text_of, write_dot
 from attractor_nb.model.diagnostic import Diagnostic, Severity
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from attractor_nb.languages.dot.syntax import Attr, Block, Statement
     from attractor_nb.model.graph import Graph
 
 __all__ = [
@@ -45,18 +51,12 @@ BYTE_ORDER_MARK = "\ufeff"
 
 
 class DotDocument(msgspec.Struct, frozen=True):
-    """A DOT text and what it says.
+    """A DOT text and what it says."""
 
-    Attributes:
-        source: The text, without a byte order mark.
-        tree: Its statements as written.
-        graph: What they mean.
-        diagnostics: What was read out of generosity, in source order, each with its fix if there is one.
-    """
-
-    source: SourceText
-    tree: DotTree
-    graph: Graph
+    source: SourceText  #: The text, without a byte order mark.
+    tree: DotTree  #: Its statements as written.
+    graph: Graph  #: What they mean.
+    #: What was read out of generosity, in source order, each with its fix if there is one.
     diagnostics: tuple[Diagnostic, ...]
 
 
@@ -75,7 +75,7 @@ def parse_dot(text: str | SourceText, *, name: str = "<string>", strict: bool = 
         DotSyntaxError: The text is outside the subset.
     """
     source = _source(text, name)
-    with paused_collector(len(source.text)):
+    with gc_paused(len(source.text)):
         return lower(parse_syntax(source, strict=strict))
 
 
@@ -85,7 +85,7 @@ def read_dot(text: str | SourceText, *, name: str = "<string>", strict: bool = F
     Arguments and errors as of ``parse_dot``.
     """
     source = _source(text, name)
-    with paused_collector(len(source.text)):
+    with gc_paused(len(source.text)):
         tree = parse_syntax(source, strict=strict)
         graph = lower(tree)
     found = sorted((*tree.notices, *find_repeats(tree)), key=lambda notice: notice.span.start if notice.span else 0)

@@ -14,11 +14,7 @@ if TYPE_CHECKING:
 
 
 def apply_edits(source: SourceText, edits: Sequence[TextEdit]) -> str:
-    """The text of ``source`` after all edits; insertions at one place keep their order.
-
-    Raises:
-        OptionError: Two edits overlap, or one reaches beyond the text: nothing is changed then.
-    """
+    """The text of ``source`` after all edits; insertions at one place keep their order."""
     text = source.text
     pieces: list[str] = []
     position = 0

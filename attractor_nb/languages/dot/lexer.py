@@ -12,7 +12,8 @@ import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.errors import DotSyntaxError
-from attractor_nb.languages.dot.literals import (
+from attractor_nb.languages.dot.syntax import Attr, Block, Comment, Gap, Name
+from attractor_nb.languages.dot.writer import (
     BARE_VALUE,
     KEYWORDS,
     is_attribute_name,
@@ -20,19 +21,17 @@ from attractor_nb.languages.dot.literals import (
     is_too_large,
     text_of,
 )
-from attractor_nb.languages.dot.syntax import Attr, Block, Comment, Name
 from attractor_nb.lazy_imports import later
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from attractor_nb.languages.dot import attribute_mistakes, character_mistakes, structure_mistakes
-    from attractor_nb.languages.dot.syntax import Gap
+    from attractor_nb.languages.dot import mistakes
     from attractor_nb.source import SourceText
 else:
-    attribute_mistakes = later("attractor_nb.languages.dot.attribute_mistakes")
-    character_mistakes = later("attractor_nb.languages.dot.character_mistakes")
-    structure_mistakes = later("attractor_nb.languages.dot.structure_mistakes")
+    mistakes = later("attractor_nb.languages.dot.mistakes")
+    mistakes = later("attractor_nb.languages.dot.mistakes")
+    mistakes = later("attractor_nb.languages.dot.mistakes")
 
 Token = tuple[str, int, int, Any]
 """Terminal, start, end, and the ``Attr``, ``Name`` or (the ``]`` of a block) ``Block`` that the terminal carries."""
@@ -98,11 +97,7 @@ class Lexer:
         self._words: set[str] = set()
 
     def tokens(self) -> Generator[Token]:
-        """All tokens, the last being ``END``; the parser takes one at a time, so that the first mistake speaks.
-
-        Raises:
-            DotSyntaxError: At the first character that begins no token.
-        """
+        """All tokens, the last being ``END``; the parser takes one at a time, so that the first mistake speaks."""
         self._look_for_forbidden_characters()
         text, match, ids = self.text, _STATEMENT.match, self._ids
         position, kind = 0, ""
@@ -173,12 +168,12 @@ class Lexer:
             if mark:
                 if before:
                     place = _KINDS[mark], position - 1, position
-                    raise structure_mistakes.structure_mistake(self.source, place, (_KINDS[before], at, at + 1), [])
+                    raise mistakes.structure_mistake(self.source, place, (_KINDS[before], at, at + 1), [])
                 before, at = mark, position - 1
             elif not literal:
                 self._keep_comment(*found.span(_BLOCK_COMMENT))
         start = self._skip_blanks(position)
-        raise attribute_mistakes.attribute_mistake(self.source, start, position, bracket)
+        raise mistakes.attribute_mistake(self.source, start, position, bracket)
 
     def _gap(self, before: Attr, semicolon: int | None, after: Attr) -> Gap:
         """Two attributes that no comma separates (rulings 1, 1a).
@@ -187,7 +182,7 @@ class Lexer:
         """
         gap = before, semicolon, after
         if self._is_strict or (semicolon is None and before.end == after.start):
-            raise attribute_mistakes.separator_mistake(self.source, gap)
+            raise mistakes.separator_mistake(self.source, gap)
         return gap
 
     def _declaration_or_end(self, position: int, before: str) -> Token:
@@ -196,7 +191,7 @@ class Lexer:
             return END, start, start, None
         found = _DECLARATION.match(self.text, start)
         if found is None:
-            raise character_mistakes.statement_mistake(self.source, start, before)
+            raise mistakes.statement_mistake(self.source, start, before)
         attr = self._attr(found, found[_VALUE])
         return "ATTR", start, attr.end, attr
 
@@ -211,11 +206,11 @@ class Lexer:
         attr = _new(Attr, (name, literal, start, name_end, value_start, end))
         if name not in words:
             if not is_attribute_name(name):
-                raise attribute_mistakes.name_mistake(self.source, attr)
+                raise mistakes.name_mistake(self.source, attr)
             words.add(name)
         if literal[0] != '"' and literal not in words:
             if literal.lower() in KEYWORDS or is_too_large(literal):
-                raise attribute_mistakes.value_mistake(self.source, attr)
+                raise mistakes.value_mistake(self.source, attr)
             words.add(literal)
         if value_start - name_end > 1:
             gap = self.text[name_end:value_start]
@@ -229,7 +224,7 @@ class Lexer:
 
     def _quoted_id(self, name: Name, before: str) -> str:
         if not is_identifier(name.text):
-            raise character_mistakes.statement_mistake(self.source, name.start, before)
+            raise mistakes.statement_mistake(self.source, name.start, before)
         self.quoted_ids.append(name)
         return "ID"
 

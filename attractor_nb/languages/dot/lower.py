@@ -15,20 +15,28 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import DotSyntaxError
-from attractor_nb.languages.dot.attr_spans import AttrSpans
-from attractor_nb.languages.dot.nearness import slips
-from attractor_nb.languages.dot.syntax import Defaults, EdgeStatement, GraphDeclaration, NodeStatement
-from attractor_nb.languages.dot.typing_rules import read_unknown, readings
+from attractor_nb.languages.dot.syntax import (
+    Attr,
+    AttrSpans,
+    Block,
+    Defaults,
+    DotTree,
+    EdgeStatement,
+    GraphDeclaration,
+    Name,
+    NodeStatement,
+    Statement,
+    SubgraphStatement,
+)
+from attractor_nb.languages.dot.writer import Reading, read_unknown, readings
 from attractor_nb.model.graph import Edge, Graph, Node, Subgraph
-from attractor_nb.model.vocabulary.attribute_kinds import AttrValue, Scope
-from attractor_nb.model.vocabulary.attributed import NO_ATTRS, NO_SPANS
-from attractor_nb.model.vocabulary.attributes import literal_text
+from attractor_nb.model.texts import MAX_SLIPS, edit_distance
+from attractor_nb.model.vocabulary.attribute_table import AttrValue, Scope
+from attractor_nb.model.vocabulary.attributes import NO_ATTRS, NO_SPANS, literal_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from attractor_nb.languages.dot.syntax import Attr, Block, DotTree, Name, Statement, SubgraphStatement
-    from attractor_nb.languages.dot.typing_rules import Reading
 
 _Values = dict[str, AttrValue]
 _Written = dict[str, "Attr"]
@@ -38,11 +46,7 @@ _NO_NAMES: Final = frozenset[str]()
 
 
 def lower(tree: DotTree) -> Graph:
-    """The graph that a syntax tree means.
-
-    Raises:
-        DotSyntaxError: More than ``MAX_DEFAULTS`` default attributes are in force at some place.
-    """
+    """The graph that a syntax tree means."""
     lowering = _Lowering(tree)
     lowering.read_body(tree.body, _Scope({}, {}, {}, {}), group=None)
     return lowering.graph()
@@ -82,7 +86,7 @@ class _Scope:
 
 
 class _Declared:
-    """What the statements of one node have said so far."""
+    """The values that the statements of one node have set so far."""
 
     __slots__ = ("groups", "name", "own", "own_written", "scope_values", "scope_written")
 
@@ -243,7 +247,7 @@ class _Lowering:
         )
 
     def _class_finder(self) -> Callable[[Sequence[int]], tuple[str, ...]]:
-        """What gives the derived classes of a node that stands in some groups, outermost first."""
+        """The function that returns the derived classes of a node in some groups, outermost first."""
         groups = self._groups
         paths: dict[int, tuple[int, ...]] = {}
         for number, group in enumerate(groups):
@@ -335,3 +339,30 @@ def _read_into(values: _Values, written: _Written, known: Mapping[str, Reading],
             name, read = reading
             values[name] = read(attr.literal)
         written[name] = attr
+
+
+# The similarity of ids, of which one may be a misspelling of the other (ruling 4).
+
+MAX_COMPARISONS: Final = 200_000
+"""Beyond this many pairs nothing is compared and everything counts as a slip, which is the safe side."""
+
+
+def slips(unknown: Collection[str], known: Collection[str]) -> set[str]:
+    """Those unknown ids that lie within edit distance 2 of a known one; case counts as it does in ids.
+
+    >>> slips(["implment", "ship_it"], ["implement", "review"])
+    {'implment'}
+    """
+    if not known:
+        return set()
+    if len(unknown) * len(known) > MAX_COMPARISONS:
+        return set(unknown)
+    by_length: dict[int, list[str]] = {}
+    for name in known:
+        by_length.setdefault(len(name), []).append(name)
+    found: set[str] = set()
+    for name in unknown:
+        lengths = range(len(name) - MAX_SLIPS, len(name) + MAX_SLIPS + 1)
+        if any(edit_distance(name, other) <= MAX_SLIPS for length in lengths for other in by_length.get(length, ())):
+            found.add(name)
+    return found

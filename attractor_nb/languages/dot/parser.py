@@ -11,35 +11,38 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import TYPE_CHECKING, Any, Final, cast
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from attractor_nb.errors import DotSyntaxError
 from attractor_nb.languages.dot.lexer import Lexer, Token
 from attractor_nb.languages.dot.syntax import (
+    Attr,
     Block,
+    Comment,
     Defaults,
     DotTree,
     EdgeStatement,
+    Gap,
     GraphDeclaration,
     Name,
     NodeStatement,
     Statement,
     SubgraphStatement,
 )
-from attractor_nb.languages.parse_tables import load_tables, run_tables
+from attractor_nb.languages.syntax_trees import load_tables, run_tables
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity, TextEdit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from attractor_nb.languages.dot import attribute_mistakes, structure_mistakes
-    from attractor_nb.languages.dot.syntax import Attr, Comment, Gap
-    from attractor_nb.languages.parse_tables import Action
+    from attractor_nb.languages.dot import mistakes
+    from attractor_nb.languages.syntax_trees import Action
     from attractor_nb.source import SourceText, Span
 else:
-    attribute_mistakes = later("attractor_nb.languages.dot.attribute_mistakes")
-    structure_mistakes = later("attractor_nb.languages.dot.structure_mistakes")
+    mistakes = later("attractor_nb.languages.dot.mistakes")
+
 
 MAX_STATEMENTS: Final = 250_000
 """How many statements a text may have: 100,000 nodes with their edges. A megabyte of the shortest ones has
@@ -52,25 +55,20 @@ def parse_syntax(source: SourceText, *, strict: bool = False) -> DotTree:
     Args:
         source: The text, without a byte order mark.
         strict: Whether attributes without commas are an error and not a warning (ruling 1).
-
-    Raises:
-        DotSyntaxError: It is outside the supported subset; only the first mistake is reported.
     """
     lexer = Lexer(source, is_strict=strict)
 
     def refuse(token: Token, before: Token | None) -> DotSyntaxError:
         kind, start, end, _ = token
         braces = [brace for brace in lexer.braces if brace < start]
-        return structure_mistakes.structure_mistake(
-            source, (kind, start, end), before[:3] if before else ("START", 0, 0), braces
-        )
+        return mistakes.structure_mistake(source, (kind, start, end), before[:3] if before else ("START", 0, 0), braces)
 
     tokens = lexer.tokens()
     return cast("DotTree", run_tables(load_tables("dot"), lambda _: tokens, _Actions(lexer).table(), refuse))
 
 
 class _Actions:
-    """What to make of each rule of the grammar; one method a rule, named as the rule is."""
+    """The action of each rule of the grammar; one method a rule, named as the rule is."""
 
     def __init__(self, lexer: Lexer) -> None:
         self._lexer = lexer
@@ -223,7 +221,7 @@ def separators(source: SourceText, gaps: Sequence[Gap]) -> Diagnostic:
         Severity.WARNING,
         "attributes must be separated by commas",
         fix=Fix("put a comma between the attributes", tuple(edits)),
-        span=attribute_mistakes.separator_span(source, gaps[0]),
+        span=mistakes.separator_span(source, gaps[0]),
     )
 
 
@@ -236,3 +234,39 @@ def _notice(
     more = f" (and {len(edits) - 1} more)" if len(edits) > 1 else ""
     fix = Fix(title, tuple(edits))
     return [Diagnostic(rule, Severity.WARNING, message + more, fix=fix, span=first or edits[0].span)]
+
+
+# Ids that stand side by side on a line: legal, two statements, and most often an arrow too few.
+
+
+class Arrowless(NamedTuple):
+    """Two ids with one blank between them."""
+
+    source: Name  #: The last id of a statement without attributes.
+    target: Name  #: The first id of the statement after it.
+
+
+def arrowless(source: SourceText) -> list[Arrowless]:
+    """All such places where one of the two statements is an edge, in source order.
+
+    >>> from attractor_nb.source import SourceText
+    >>> [(gap.source.text, gap.target.text) for gap in arrowless(SourceText("digraph { a b -> c d }"))]
+    [('a', 'b'), ('c', 'd')]
+    """
+    return list(_in(parse_syntax(source).body, source.text))
+
+
+def _in(body: Sequence[Statement], text: str) -> Iterator[Arrowless]:
+    for statement in body:
+        if isinstance(statement, SubgraphStatement):
+            yield from _in(statement.body, text)
+    for before, after in pairwise(body):
+        if not isinstance(before, NodeStatement | EdgeStatement) or before.block is not None:
+            continue
+        if not isinstance(after, NodeStatement | EdgeStatement):
+            continue
+        last = before.id if isinstance(before, NodeStatement) else before.ids[-1]
+        first = after.id if isinstance(after, NodeStatement) else after.ids[0]
+        has_edge = isinstance(before, EdgeStatement) or isinstance(after, EdgeStatement)
+        if has_edge and text[last.end : first.start] == " ":  # two blanks are a way to separate statements
+            yield Arrowless(last, first)

@@ -11,26 +11,25 @@ from math import isfinite
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import OptionError
-from attractor_nb.languages.dot.expression_words import STRING
-from attractor_nb.languages.dot.literals import (
+from attractor_nb.languages.dot.mistakes import STRING
+from attractor_nb.languages.dot.writer import (
     BARE_VALUE,
     KEYWORDS,
     is_quoted,
     is_too_large,
     quote,
+    read_unknown,
+    readings,
     spell,
     string_offsets,
     text_of,
 )
-from attractor_nb.languages.dot.typing_rules import read_unknown, readings
-from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
+from attractor_nb.model.vocabulary.attribute_table import AttrType, AttrValue, Scope
 from attractor_nb.model.vocabulary.attributes import attribute, coerce, literal_text
-from attractor_nb.model.vocabulary.duration import Duration
+from attractor_nb.model.vocabulary.value_forms import Duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from attractor_nb.model.vocabulary.attribute_kinds import AttrValue
 
 _BARE: Final = re.compile(BARE_VALUE)
 _PROSE: Final = frozenset({AttrType.STRING, AttrType.COMMAND, AttrType.DURATION})
@@ -50,9 +49,6 @@ def spelled(scope: Scope, name: str, value: object, old: str = "") -> str:
         value: A string, number, boolean or duration. A string stands for whatever the attribute's type reads
             in it; one that does not fit is kept as it is, for lint to report.
         old: The literal that it replaces; empty for a new attribute.
-
-    Raises:
-        OptionError: The value is of another kind, or DOT cannot hold it.
     """
     _refuse_foreign(name, value)
     assert isinstance(value, str | int | float | bool | Duration), "others were refused"
@@ -114,6 +110,6 @@ def _requoted(old: str, text: str) -> str:
 
 
 def _agreeing(left: str, right: str) -> int:
-    """How many characters two texts have in common at their beginning."""
+    """The length of the common prefix of two texts."""
     pairs = zip(left, right, strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(left), len(right)))

@@ -9,31 +9,39 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor_nb.errors import OptionError
+from attractor_nb.languages.dot.attribute_edits import (
+    Page,
+    PlacedStatement,
+    keeping,
+    link_at,
+    node_statements,
+    placed_statements,
+    reread,
+    without_edge,
+)
 from attractor_nb.languages.dot.edits import apply_edits
-from attractor_nb.languages.dot.literals import is_identifier, is_quoted, quote, text_of
 from attractor_nb.languages.dot.lower import lower
-from attractor_nb.languages.dot.placing import Page, placed_statements
 from attractor_nb.languages.dot.respelling import spelled
-from attractor_nb.languages.dot.statements import keeping, link_at, node_statements, reread, without_edge
-from attractor_nb.languages.dot.syntax import Defaults, EdgeStatement, GraphDeclaration, NodeStatement
-from attractor_nb.model.nearest_name import did_you_mean
-from attractor_nb.model.vocabulary.attribute_kinds import AttrType, Scope
+from attractor_nb.languages.dot.syntax import (
+    Attr,
+    Defaults,
+    DotTree,
+    EdgeStatement,
+    GraphDeclaration,
+    Name,
+    NodeStatement,
+)
+from attractor_nb.languages.dot.writer import is_identifier, is_quoted, quote, text_of
+from attractor_nb.model.texts import did_you_mean
+from attractor_nb.model.vocabulary.attribute_table import AttrType, Scope
 from attractor_nb.model.vocabulary.attributes import attribute
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from attractor_nb.languages.dot.placing import PlacedStatement
-    from attractor_nb.languages.dot.syntax import Attr, DotTree, Name
-
 
 def add_node(tree: DotTree, node_id: str, attrs: Mapping[str, object], *, after: str = "") -> str:
-    """The text with a new node, behind another one or behind the last that is declared.
-
-    Raises:
-        OptionError: The id is none or is taken, ``after`` is no declared node, or an attribute cannot stand
-            in DOT.
-    """
+    """The text with a new node, behind another one or behind the last that is declared."""
     graph = lower(tree)
     _check_new(node_id, graph.nodes)
     pairs = _pairs(Scope.NODE, attrs)
@@ -54,11 +62,7 @@ def add_node(tree: DotTree, node_id: str, attrs: Mapping[str, object], *, after:
 
 
 def remove_node(tree: DotTree, node_id: str) -> str:
-    """The text without a node, its edges and its place in groups. Attributes that name it stay, for lint.
-
-    Raises:
-        OptionError: There is no such node.
-    """
+    """The text without a node, its edges and its place in groups. Attributes that name it stay, for lint."""
     _check_known(node_id, lower(tree).nodes)
 
     def change(tree: DotTree) -> str:
@@ -72,11 +76,7 @@ def remove_node(tree: DotTree, node_id: str) -> str:
 
 
 def add_edge(tree: DotTree, source: str, target: str, attrs: Mapping[str, object]) -> str:
-    """The text with a new edge, behind the last one that leaves the same node.
-
-    Raises:
-        OptionError: One of them is not a node, or an attribute cannot stand in DOT.
-    """
+    """The text with a new edge, behind the last one that leaves the same node."""
     nodes = lower(tree).nodes
     _check_known(source, nodes)
     _check_known(target, nodes)
@@ -94,11 +94,7 @@ def add_edge(tree: DotTree, source: str, target: str, attrs: Mapping[str, object
 
 
 def remove_edge(tree: DotTree, position: int) -> str:
-    """The text without the edge at a position of ``Graph.edges``; its nodes stay.
-
-    Raises:
-        OptionError: There is no such edge.
-    """
+    """The text without the edge at a position of ``Graph.edges``; its nodes stay."""
     link_at(tree, position)
     return keeping(tree, lambda tree: without_edge(tree, position), gone=())
 
@@ -108,9 +104,6 @@ def rename_node(tree: DotTree, old: str, new: str) -> str:
 
     Those are ``retry_target`` and its kin on graph, nodes and defaults, and ``human.default_choice`` of gates
     with an edge to it.
-
-    Raises:
-        OptionError: There is no such node, or the new id is none or is taken.
     """
     nodes = lower(tree).nodes
     _check_known(old, nodes)

@@ -7,8 +7,12 @@ of defaults, scopes or types.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from attractor_nb.model.vocabulary.attributes import AttrSpan
 
 if TYPE_CHECKING:
     from attractor_nb.model.diagnostic import Diagnostic
@@ -30,27 +34,18 @@ class Placed(Protocol):
 
 
 class Attr(NamedTuple):
-    """One ``name = value``.
+    """One ``name = value``."""
 
-    Attributes:
-        name: The name, without quotes.
-        literal: The value as written, quotes and escapes included.
-        start: Where the name begins.
-        name_end: Where the name, quotes included, ends.
-        value_start: Where the value begins.
-        end: Where the value ends.
-    """
-
-    name: str
-    literal: str
-    start: int
-    name_end: int
-    value_start: int
-    end: int
+    name: str  #: The name, without quotes.
+    literal: str  #: The value as written, quotes and escapes included.
+    start: int  #: Where the name begins.
+    name_end: int  #: Where the name, quotes included, ends.
+    value_start: int  #: Where the value begins.
+    end: int  #: Where the value ends.
 
 
 class Name(NamedTuple):
-    """An id or a graph's name: its text without quotes, and where it stands with them."""
+    """An id or a graph's name: its text without quotes, and its place with them."""
 
     text: str
     start: int
@@ -109,21 +104,13 @@ class EdgeStatement(NamedTuple):
 
 
 class SubgraphStatement(NamedTuple):
-    """``subgraph id { ... }``, ``subgraph { ... }`` or ``{ ... }``.
+    """``subgraph id { ... }``, ``subgraph { ... }`` or ``{ ... }``."""
 
-    Attributes:
-        id: Its id, or None.
-        body: Its statements.
-        start: Where it begins.
-        body_start: Offset of its opening brace.
-        end: After its closing brace.
-    """
-
-    id: Name | None
-    body: tuple[Statement, ...]
-    start: int
-    body_start: int
-    end: int
+    id: Name | None  #: Its id, or None.
+    body: tuple[Statement, ...]  #: Its statements.
+    start: int  #: Where it begins.
+    body_start: int  #: Offset of its opening brace.
+    end: int  #: After its closing brace.
 
 
 Gap = tuple[Attr, int | None, Attr]
@@ -133,26 +120,118 @@ Statement = Defaults | GraphDeclaration | NodeStatement | EdgeStatement | Subgra
 
 @dataclass(frozen=True, slots=True)
 class DotTree:
-    """A whole DOT text.
+    """A whole DOT text."""
 
-    Attributes:
-        source: The text.
-        name: The graph's name, or None.
-        body: Its statements.
-        body_start: Offset of the opening brace.
-        end: After the closing brace.
-        comments: All comments, in order.
-        notices: What was read although the subset does not have it (rulings 1 and 3).
-    """
-
-    source: SourceText = field(repr=False)
-    name: Name | None
-    body: tuple[Statement, ...]
-    body_start: int
-    end: int
-    comments: tuple[Comment, ...] = ()
-    notices: tuple[Diagnostic, ...] = ()
+    source: SourceText = field(repr=False)  #: The text.
+    name: Name | None  #: The graph's name, or None.
+    body: tuple[Statement, ...]  #: Its statements.
+    body_start: int  #: Offset of the opening brace.
+    end: int  #: After the closing brace.
+    comments: tuple[Comment, ...] = ()  #: All comments, in order.
+    notices: tuple[Diagnostic, ...] = ()  #: What was read although the subset does not have it (rulings 1 and 3).
 
     def span(self, part: Placed) -> Span:
-        """Where a part of the tree stands."""
+        """The span of a part of the tree."""
         return self.source.span(part.start, part.end)
+
+
+# The statement or attribute that a comment belongs to.
+#
+# A comment on the line where a part ends trails it; any other one leads the next part, be it the closing
+# bracket. A comment in the middle of a statement's head leads that statement.
+
+
+def leading_comments(tree: DotTree) -> dict[int, list[Comment]]:
+    """The comments that lead something, by the offset at which that statement, attribute or closing bracket begins."""
+    leading: dict[int, list[Comment]] = {}
+    if not tree.comments:
+        return leading
+    anchors = _Anchors(tree)
+    for comment in tree.comments:
+        if not tree.body_start < comment.start < tree.end:
+            continue
+        start = anchors.head_around(comment.start)
+        if start is None and "\n" in tree.source.text[anchors.end_before(comment.start) : comment.start]:
+            start = anchors.start_after(comment.end)
+        if start is not None:
+            leading.setdefault(start, []).append(comment)
+    return leading
+
+
+class _Anchors:
+    """The offsets at which the parts of a tree begin and end that comments may belong to."""
+
+    def __init__(self, tree: DotTree) -> None:
+        self._starts = [tree.end - 1]
+        self._ends = [tree.body_start + 1]
+        self._heads: list[tuple[int, int]] = []
+        self._add_body(tree.body)
+        self._starts.sort()
+        self._ends.sort()
+        self._heads.sort()
+
+    def head_around(self, offset: int) -> int | None:
+        """The beginning of the statement in whose head an offset lies, or None."""
+        place = bisect_right(self._heads, (offset, 0)) - 1
+        if place >= 0 and self._heads[place][0] < offset < self._heads[place][1]:
+            return self._heads[place][0]
+        return None
+
+    def end_before(self, offset: int) -> int:
+        """The last end at or before an offset."""
+        return self._ends[bisect_right(self._ends, offset) - 1]
+
+    def start_after(self, offset: int) -> int:
+        """The first start at or after an offset."""
+        return self._starts[bisect_left(self._starts, offset)]
+
+    def _add_body(self, body: Iterable[Statement]) -> None:
+        for statement in body:
+            self._starts.append(statement.start)
+            self._ends.append(statement.end)
+            if isinstance(statement, SubgraphStatement):
+                self._heads.append((statement.start, statement.body_start))
+                self._ends.append(statement.body_start + 1)
+                self._starts.append(statement.end - 1)
+                self._add_body(statement.body)
+            elif isinstance(statement, GraphDeclaration):
+                self._heads.append((statement.start, statement.end))
+            elif statement.block is not None:
+                self._heads.append((statement.start, statement.block.start))
+                self._add_block(statement.block)
+            elif isinstance(statement, EdgeStatement):
+                self._heads.append((statement.start, statement.end))
+
+    def _add_block(self, block: Block) -> None:
+        self._ends.append(block.start + 1)
+        self._starts.append(block.end - 1)
+        for attr in block.attrs:
+            self._starts.append(attr.start)
+            self._ends.append(attr.end)
+            self._heads.append((attr.start, attr.end))
+
+
+# The spans of attributes, as a mapping that makes each span at its lookup.
+
+
+class AttrSpans(Mapping[str, AttrSpan]):
+    """Spans by canonical attribute name."""
+
+    __slots__ = ("_source", "_written")
+
+    def __init__(self, source: SourceText, written: Mapping[str, Attr]) -> None:
+        self._source = source
+        self._written = written
+
+    def __getitem__(self, name: str) -> AttrSpan:
+        attr = self._written[name]
+        return AttrSpan(self._source.span(attr.start, attr.name_end), self._source.span(attr.value_start, attr.end))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._written)
+
+    def __len__(self) -> int:
+        return len(self._written)
+
+    def __repr__(self) -> str:
+        return f"AttrSpans({', '.join(self._written)})"

@@ -3,9 +3,8 @@
 A stranger to the other two languages; it knows nodes only as something with a shape, classes and an id.
 """
 
-from attractor_nb.languages.stylesheet.cascade import resolve_properties, winning_declarations
-from attractor_nb.languages.stylesheet.parser import NOTICE_RULES, parse_stylesheet
-from attractor_nb.languages.stylesheet.syntax import (
+from attractor_nb.languages.stylesheet.parser import (
+    NOTICE_RULES,
     PROPERTIES,
     PROPERTY_ALIASES,
     Declaration,
@@ -13,6 +12,9 @@ from attractor_nb.languages.stylesheet.syntax import (
     SelectorKind,
     StyleRule,
     Stylesheet,
+    parse_stylesheet,
+    resolve_properties,
+    winning_declarations,
 )
 
 __all__ = [

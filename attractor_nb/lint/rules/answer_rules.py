@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.decisions.answers.gate_choices import YES_OR_NO, choices_of, default_answer, side_of
-from attractor_nb.decisions.answers.response_schemas import is_schema_name, schema_problem
-from attractor_nb.lint.rule import Finding, rule, unregistered
-from attractor_nb.lint.source_places import replacing_value, value_span
+from attractor_nb.decisions.gate_choices import YES_OR_NO, GateChoice, choices_of, default_answer, side_of
+from attractor_nb.decisions.response_schemas import is_schema_name, schema_problem
+from attractor_nb.lint.survey import Finding, Survey, replacing_value, rule, unregistered, value_span
 from attractor_nb.model.diagnostic import Fix, Severity
-from attractor_nb.model.nearest_name import nearest
 from attractor_nb.model.question import AnswerValue, QuestionType
-from attractor_nb.model.vocabulary.comma_lists import comma_list
+from attractor_nb.model.texts import nearest
 from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, DEFAULT_TYPE, HUMAN_TYPE
+from attractor_nb.model.vocabulary.value_forms import comma_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from attractor_nb.decisions.answers.gate_choices import GateChoice
-    from attractor_nb.lint.survey import Survey
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.source import Span
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.decisions.fan_outs.branch_policies import goes_on_without, policy_of
-from attractor_nb.decisions.fan_outs.joins import FAN_IN_TYPE, branch_edges, surroundings_of, walked
+from attractor_nb.decisions.branch_policies import (
+    FAN_IN_TYPE,
+    branch_edges,
+    continues_without,
+    policy_of,
+    surroundings_of,
+    walked,
+)
 from attractor_nb.errors import OptionError
-from attractor_nb.lint.rule import Finding, rule
-from attractor_nb.lint.source_places import value_span
+from attractor_nb.lint.survey import Finding, Survey, rule, value_span
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.vocabulary.shapes import HUMAN_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor_nb.lint.survey import Survey
     from attractor_nb.model.graph import Edge
 
 
@@ -202,7 +206,7 @@ def gate_may_be_skipped(survey: Survey) -> Iterator[Finding]:
             policy = policy_of(survey.graph.nodes[node_id], len(branches))
         except OptionError:
             continue  # another rule says so
-        if not goes_on_without(policy):
+        if not continues_without(policy):
             continue
         before = surroundings_of(survey.graph, node_id, join.node_id).before
         starts = [edge.target for edge in branches if edge.target in survey.types]

@@ -6,20 +6,17 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import ConditionSyntaxError, MappingSyntaxError
 from attractor_nb.languages.condition import parse_condition
-from attractor_nb.lint.rule import Finding, rule
-from attractor_nb.lint.source_places import embedded_text, value_span
+from attractor_nb.lint.survey import Finding, Survey, embedded_text, rule, value_span
 from attractor_nb.model.diagnostic import Fix, Severity
-from attractor_nb.model.inputs import input_problems, is_engine_key
-from attractor_nb.model.nearest_name import did_you_mean
-from attractor_nb.model.vocabulary.mappings import parse_mapping
+from attractor_nb.model.inputs import Input, input_problems, is_engine_key
+from attractor_nb.model.texts import did_you_mean
 from attractor_nb.model.vocabulary.shapes import CHILD_TYPES, MANAGER_TYPE, PIPELINE_TYPE, child_attributes
+from attractor_nb.model.vocabulary.variables import parse_mapping
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from attractor_nb.lint.survey import Survey
     from attractor_nb.model.graph import Graph, Node
-    from attractor_nb.model.inputs import Input
 
 ACTIONS: Final = ("observe", "steer", "wait")
 _INPUTS: Final = "pipeline.inputs"

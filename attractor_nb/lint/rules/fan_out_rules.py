@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.decisions.fan_outs.branch_policies import (
+from attractor_nb.decisions.branch_policies import (
     BRANCHES,
     ERROR_POLICIES,
+    FAN_IN_TYPE,
     ITEMS,
     JOIN_POLICIES,
     K_OF_N,
+    PARALLEL_TYPE,
     QUORUM,
+    branch_edges,
     policy_of,
+    walked,
 )
-from attractor_nb.decisions.fan_outs.joins import FAN_IN_TYPE, PARALLEL_TYPE, branch_edges, walked
 from attractor_nb.errors import OptionError
-from attractor_nb.lint.rule import Finding, rule
-from attractor_nb.lint.source_places import name_span, value_span
+from attractor_nb.lint.survey import Finding, Survey, name_span, rule, value_span
 from attractor_nb.model.diagnostic import Fix, Severity
-from attractor_nb.model.vocabulary.repetition import DEFAULT_MAX_ITEMS, FOR_EACH, MAX_ITEMS, is_repeated
+from attractor_nb.model.vocabulary.value_forms import DEFAULT_MAX_ITEMS, FOR_EACH, MAX_ITEMS, is_repeated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor_nb.lint.survey import Survey
     from attractor_nb.model.graph import Node
 
 _PARAMETERS: Final = {K_OF_N: "join_k", QUORUM: "join_quorum"}

@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.lint.consequences import with_value
-from attractor_nb.lint.rule import Finding, rule, unregistered
-from attractor_nb.lint.source_places import replacing_value, value_span
-from attractor_nb.lint.survey import BUILT_IN_TYPES
+from attractor_nb.lint.entailed_findings import with_value
+from attractor_nb.lint.survey import BUILT_IN_TYPES, Finding, Survey, replacing_value, rule, unregistered, value_span
 from attractor_nb.model.diagnostic import Fix, Severity
-from attractor_nb.model.nearest_name import nearest, suggestion
-from attractor_nb.model.vocabulary.attribute_kinds import Scope
+from attractor_nb.model.texts import nearest, suggestion
+from attractor_nb.model.vocabulary.attribute_table import Scope
 from attractor_nb.model.vocabulary.shapes import (
     DEFAULT_SHAPE,
     DEFAULT_TYPE,
@@ -24,7 +22,6 @@ from attractor_nb.model.vocabulary.shapes import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor_nb.lint.survey import Survey
     from attractor_nb.model.graph import Node
 
 TOOL_TYPE: Final = "tool"

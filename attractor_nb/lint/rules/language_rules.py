@@ -8,25 +8,20 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.errors import StylesheetSyntaxError
 from attractor_nb.languages.condition import mend_condition
 from attractor_nb.languages.dot import apply_edits
-from attractor_nb.languages.dot.literals import embed_value
-from attractor_nb.languages.stylesheet import SelectorKind
-from attractor_nb.lint.consequences import with_value
-from attractor_nb.lint.rule import Finding, rule
-from attractor_nb.lint.source_places import outward, replacing_value, value_span
-from attractor_nb.lint.survey import KnownNames
-from attractor_nb.model.diagnostic import Fix, Severity, TextEdit
-from attractor_nb.model.nearest_name import nearest, suggestion
-from attractor_nb.model.vocabulary.attribute_kinds import Scope
-from attractor_nb.model.vocabulary.comma_lists import comma_list
+from attractor_nb.languages.dot.writer import embed_value
+from attractor_nb.languages.stylesheet import Selector, SelectorKind
+from attractor_nb.lint.entailed_findings import with_value
+from attractor_nb.lint.survey import Finding, KnownNames, Survey, outward, replacing_value, rule, value_span
+from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity, TextEdit
+from attractor_nb.model.texts import nearest, suggestion
+from attractor_nb.model.vocabulary.attribute_table import Scope
 from attractor_nb.model.vocabulary.shapes import SHAPE_TO_TYPE
+from attractor_nb.model.vocabulary.value_forms import comma_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from attractor_nb.languages.stylesheet import Selector
-    from attractor_nb.lint.consequences import Meant
-    from attractor_nb.lint.survey import Survey
-    from attractor_nb.model.diagnostic import Diagnostic
+    from attractor_nb.lint.entailed_findings import RepairedGraph
     from attractor_nb.model.graph import Edge, Node
     from attractor_nb.source import SourceText, Span
 
@@ -67,7 +62,7 @@ def _condition_notices(survey: Survey, name: str) -> Iterator[Finding]:
             yield Finding(notice.message, span, edge=ends, fix=fix, severity=notice.severity, meant=meant)
 
 
-def _meant(edge: Edge, notice: Diagnostic) -> Meant | None:
+def _meant(edge: Edge, notice: Diagnostic) -> RepairedGraph | None:
     """The graph with a condition that is mended as a notice proposes."""
     if notice.fix is None or not notice.fix.edits or notice.severity is Severity.INFO:
         return None

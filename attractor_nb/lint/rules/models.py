@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from attractor_nb.decisions.fan_outs.joins import FAN_IN_TYPE
-from attractor_nb.decisions.limits.bounds import SPENDING
-from attractor_nb.lint.rule import Finding, rule
-from attractor_nb.lint.source_places import name_span, replacing_value, value_span
-from attractor_nb.lint.survey import KnownNames
+from attractor_nb.decisions.bounds import SPENDING
+from attractor_nb.decisions.branch_policies import FAN_IN_TYPE
+from attractor_nb.lint.survey import Finding, KnownNames, Survey, name_span, replacing_value, rule, value_span
 from attractor_nb.model.allowed_tools import (
     SERVER_FIELDS,
     SERVER_PREFIX,
@@ -19,26 +17,23 @@ from attractor_nb.model.allowed_tools import (
     read_headers,
     server_attribute,
 )
-from attractor_nb.model.calls.attachment import ATTACH, attached_names
-from attractor_nb.model.calls.model_endpoints import address_problem
+from attractor_nb.model.calls.messages import ATTACH, attached_names
 from attractor_nb.model.calls.model_options import PREFIX as OPTION_PREFIX
 from attractor_nb.model.calls.model_options import read_option, written_options
+from attractor_nb.model.calls.providers import address_problem
 from attractor_nb.model.diagnostic import Fix, Severity
-from attractor_nb.model.graph import Node
+from attractor_nb.model.graph import Graph, Node
 from attractor_nb.model.inputs import STAGE_KEYS
-from attractor_nb.model.nearest_name import nearest, suggestion
+from attractor_nb.model.texts import nearest, suggestion
 from attractor_nb.model.vocabulary.attribute_table import AGENT_TOOLS
 from attractor_nb.model.vocabulary.attributes import literal_text
-from attractor_nb.model.vocabulary.comma_lists import comma_list
-from attractor_nb.model.vocabulary.duration import parse_duration
 from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, CHILD_TYPES, DEFAULT_TYPE, FUNCTION_TYPE
+from attractor_nb.model.vocabulary.value_forms import comma_list, parse_duration
 from attractor_nb.network import is_local
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from attractor_nb.lint.survey import Survey
-    from attractor_nb.model.graph import Graph
     from attractor_nb.source import Span
 
 

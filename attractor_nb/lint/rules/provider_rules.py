@@ -5,20 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.rules.models import attributes, first_invalid_entries
-from attractor_nb.lint.source_places import outward, replacing, value_span
-from attractor_nb.model.calls.model_endpoints import FIELDS, PREFIX, endpoint_of, read_endpoint, written_endpoints
-from attractor_nb.model.calls.providers import PROVIDER_NAMES, known_provider, read_model
+from attractor_nb.lint.survey import Finding, Survey, outward, replacing, rule, value_span
+from attractor_nb.model.calls.providers import (
+    FIELDS,
+    PREFIX,
+    PROVIDER_NAMES,
+    endpoint_of,
+    known_provider,
+    read_endpoint,
+    read_model,
+    written_endpoints,
+)
 from attractor_nb.model.diagnostic import Fix, Severity
-from attractor_nb.model.nearest_name import nearest, suggestion
+from attractor_nb.model.texts import nearest, suggestion
 from attractor_nb.model.vocabulary.attribute_table import FALLBACK_REASONS
 from attractor_nb.model.vocabulary.attributes import literal_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor_nb.lint.survey import Survey
     from attractor_nb.source import Span
 
 

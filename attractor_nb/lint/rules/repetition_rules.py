@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.rules.variable_rules import VariableNames, complaint, texts_with_variables, written_text
-from attractor_nb.lint.source_places import name_span, replacing_value, value_span
+from attractor_nb.lint.survey import Finding, Survey, name_span, replacing_value, rule, value_span
 from attractor_nb.model.diagnostic import Fix, Severity
-from attractor_nb.model.vocabulary.repetition import (
+from attractor_nb.model.vocabulary.shapes import MANAGER_TYPE
+from attractor_nb.model.vocabulary.value_forms import (
+    CONTEXT_PREFIX,
     FOR_EACH,
     ITEM,
     ITEM_KEYS,
@@ -17,16 +18,12 @@ from attractor_nb.model.vocabulary.repetition import (
     list_key,
     meant_form,
 )
-from attractor_nb.model.vocabulary.shapes import MANAGER_TYPE
-from attractor_nb.model.vocabulary.value_paths import CONTEXT_PREFIX
-from attractor_nb.model.vocabulary.variables import NAMING_ATTRIBUTES, variables
+from attractor_nb.model.vocabulary.variables import NAMING_ATTRIBUTES, Variable, variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor_nb.lint.survey import Survey
     from attractor_nb.model.graph import Node
-    from attractor_nb.model.vocabulary.variables import Variable
 
 
 @rule(Severity.ERROR)

@@ -5,20 +5,16 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.languages.condition import Operator, evaluate_condition
-from attractor_nb.lint.rule import Finding, rule
-from attractor_nb.lint.source_places import replacing_value, value_span
-from attractor_nb.lint.survey import BUILT_IN_TYPES
+from attractor_nb.languages.condition import Condition, Operator, evaluate_condition
+from attractor_nb.lint.survey import BUILT_IN_TYPES, Finding, Survey, replacing_value, rule, value_span
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.outcome import StageStatus
-from attractor_nb.model.vocabulary.labels import accelerator_key, label_text
 from attractor_nb.model.vocabulary.shapes import HUMAN_TYPE
+from attractor_nb.model.vocabulary.value_forms import accelerator_key, label_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from attractor_nb.languages.condition import Condition
-    from attractor_nb.lint.survey import Survey
     from attractor_nb.model.graph import Edge
 
 _FAN_OUT: Final = "parallel"

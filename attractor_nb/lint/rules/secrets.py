@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.lint.rule import Finding, rule
-from attractor_nb.lint.source_places import value_span
+from attractor_nb.lint.survey import Finding, Survey, rule, value_span
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.graph import Edge, Node
 from attractor_nb.model.redacted import redacted_graph
@@ -15,7 +14,6 @@ from attractor_nb.redaction import holds_secret, secret_places
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from attractor_nb.lint.survey import Survey
     from attractor_nb.source import Span
 
 _NOWHERE: Final = (sys.maxsize, sys.maxsize)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.languages.dot.arrowless import arrowless
-from attractor_nb.lint.consequences import with_edge, with_ends, with_node_named
-from attractor_nb.lint.rule import Finding, rule
-from attractor_nb.lint.source_places import appending, replacing, source_span, target_span
+from attractor_nb.languages.dot.parser import arrowless
+from attractor_nb.lint.entailed_findings import with_edge, with_ends, with_node_named
+from attractor_nb.lint.survey import Finding, Survey, appending, replacing, rule, source_span, target_span
 from attractor_nb.model.diagnostic import Fix, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor_nb.lint.survey import Survey
     from attractor_nb.model.graph import Edge, Node
-    from attractor_nb.model.vocabulary.attribute_kinds import AttrValue
+    from attractor_nb.model.vocabulary.attribute_table import AttrValue
     from attractor_nb.source import Span
 
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.lint.consequences import with_value
-from attractor_nb.lint.rule import Finding, rule
-from attractor_nb.lint.source_places import replacing_value, value_span
+from attractor_nb.lint.entailed_findings import with_value
+from attractor_nb.lint.survey import Finding, Survey, replacing_value, rule, value_span
 from attractor_nb.model.diagnostic import Fix, Severity
-from attractor_nb.model.nearest_name import suggestion
-from attractor_nb.model.vocabulary.attribute_kinds import Scope
+from attractor_nb.model.texts import suggestion
+from attractor_nb.model.vocabulary.attribute_table import Scope
 from attractor_nb.model.vocabulary.attributes import literal_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor_nb.lint.survey import Survey
     from attractor_nb.model.graph import Graph, Node
 
 _TARGETS: Final = ("retry_target", "fallback_retry_target")

@@ -5,26 +5,39 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.languages.dot.literals import spell
-from attractor_nb.lint.consequences import with_attribute_named
-from attractor_nb.lint.rule import Finding, rule
-from attractor_nb.lint.source_places import name_span, renaming, replacing_value, value_span
-from attractor_nb.lint.survey import BUILT_IN_TYPES
+from attractor_nb.languages.dot.writer import spell
+from attractor_nb.lint.entailed_findings import with_attribute_named
+from attractor_nb.lint.survey import (
+    BUILT_IN_TYPES,
+    Finding,
+    Survey,
+    Suspect,
+    Thing,
+    name_span,
+    renaming,
+    replacing_value,
+    rule,
+    value_span,
+)
 from attractor_nb.model.allowed_tools import server_attribute
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.graph import Node
-from attractor_nb.model.nearest_name import nearest, suggestion
-from attractor_nb.model.vocabulary.attribute_kinds import AttributeSpec, AttrType, AttrValue, Scope
-from attractor_nb.model.vocabulary.attribute_table import FIDELITY_MODES
+from attractor_nb.model.texts import nearest, suggestion
+from attractor_nb.model.vocabulary.attribute_table import (
+    CHILD_FILES,
+    FIDELITY_MODES,
+    FOREIGN_NAMES,
+    AttributeSpec,
+    AttrType,
+    AttrValue,
+    Scope,
+)
 from attractor_nb.model.vocabulary.attributes import attributes_of, literal_text
-from attractor_nb.model.vocabulary.duration import Duration
-from attractor_nb.model.vocabulary.foreign_names import CHILD_FILES, FOREIGN_NAMES
+from attractor_nb.model.vocabulary.value_forms import Duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor_nb.lint.survey import Survey
-    from attractor_nb.lint.suspects import Suspect, Thing
 
 _FIDELITY: Final = frozenset({"fidelity", "default_fidelity"})
 _HARMLESS: Final = frozenset({"reasoning_effort", "rankdir"})

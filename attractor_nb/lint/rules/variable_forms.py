@@ -5,18 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.lint.rule import Finding, rule
 from attractor_nb.lint.rules.variable_rules import RESPONSE, VariableNames, texts_with_variables, written_text
-from attractor_nb.lint.source_places import outward, replacing, value_span
+from attractor_nb.lint.survey import Finding, Survey, outward, replacing, rule, value_span
 from attractor_nb.model.diagnostic import Fix, Severity
-from attractor_nb.model.vocabulary.repetition import FOR_EACH, ITEM_KEYS
-from attractor_nb.model.vocabulary.value_paths import CONTEXT_PREFIX
+from attractor_nb.model.vocabulary.value_forms import CONTEXT_PREFIX, FOR_EACH, ITEM_KEYS
 from attractor_nb.model.vocabulary.variables import GOAL, NAMING_ATTRIBUTES, variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor_nb.lint.survey import Survey
     from attractor_nb.model.graph import Node
     from attractor_nb.source import SourceText
 

@@ -5,32 +5,35 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.decisions.answers.response_schemas import field_keys, is_schema_name
+from attractor_nb.decisions.response_schemas import field_keys, is_schema_name
 from attractor_nb.errors import InputsSyntaxError, MappingSyntaxError
-from attractor_nb.languages.dot.literals import embed_value
-from attractor_nb.lint.consequences import with_value
-from attractor_nb.lint.rule import Finding, rule, unregistered
-from attractor_nb.lint.source_places import embedded_text, outward, replacing, replacing_value, value_span
-from attractor_nb.lint.survey import KnownNames
+from attractor_nb.languages.dot.writer import embed_value
+from attractor_nb.lint.entailed_findings import with_value
+from attractor_nb.lint.survey import (
+    Finding,
+    KnownNames,
+    Survey,
+    embedded_text,
+    outward,
+    replacing,
+    replacing_value,
+    rule,
+    unregistered,
+    value_span,
+)
 from attractor_nb.model.diagnostic import Fix, Severity
-from attractor_nb.model.graph import Node
-from attractor_nb.model.inputs import ENGINE_KEYS, INPUTS, INPUTS_SCHEMA, STAGE_KEYS, inputs_of, parse_inputs
-from attractor_nb.model.nearest_name import nearest, slipped
-from attractor_nb.model.vocabulary.attribute_kinds import Scope
-from attractor_nb.model.vocabulary.mappings import parse_mapping
-from attractor_nb.model.vocabulary.repetition import FOR_EACH, ITEM_KEYS, LIST_KEYS, is_repeated
+from attractor_nb.model.graph import Edge, Node
+from attractor_nb.model.inputs import ENGINE_KEYS, INPUTS, INPUTS_SCHEMA, STAGE_KEYS, Input, inputs_of, parse_inputs
+from attractor_nb.model.texts import nearest, slipped
+from attractor_nb.model.vocabulary.attribute_table import Scope
 from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, CHILD_TYPES, DEFAULT_TYPE, HUMAN_TYPE
-from attractor_nb.model.vocabulary.value_paths import CONTEXT_PREFIX
-from attractor_nb.model.vocabulary.variables import GOAL, NAMING_ATTRIBUTES, settled, variables
+from attractor_nb.model.vocabulary.value_forms import CONTEXT_PREFIX, FOR_EACH, ITEM_KEYS, LIST_KEYS, is_repeated
+from attractor_nb.model.vocabulary.variables import GOAL, NAMING_ATTRIBUTES, Variable, parse_mapping, settled, variables
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from attractor_nb.lint.survey import Survey
-    from attractor_nb.model.graph import Edge
-    from attractor_nb.model.inputs import Input
-    from attractor_nb.model.vocabulary.variables import Variable
 
 OPEN_PREFIXES: Final = ("graph.", "human.gate.", "internal.", "parallel.", "stack.")
 """Beginnings of keys of which the engine sets more than can be listed."""

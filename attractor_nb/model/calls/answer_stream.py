@@ -80,7 +80,7 @@ class AnswerStream:
         return self._begin_line(blank, self._rest[blank : blank + _MOST_CHARACTERS])
 
     def _begin_line(self, blank: int, words: str) -> str | None:
-        """What is handed on at the beginning of a line: of what stands before its first words at most."""
+        """The text handed on at the beginning of a line, which ends at its first words at most."""
         if not self._fence and words.startswith(_FIRST_CHARACTERS):
             lower = words.lower()
             for opening, closing in _MARKS if self._is_answer_begun else _OF_THE_BEGINNING:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, Literal, Self
 
 import msgspec
+from msgspec.structs import force_setattr
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from attractor_nb.model.outcome import Outcome, Usage
+from attractor_nb.model.record import Record, always
 
 MODEL_CALL: Final = "model"
 COMMAND_CALL: Final = "command"
@@ -33,18 +35,12 @@ def request_file(number: int) -> str:
 
 
 class CallInputs(msgspec.Struct, frozen=True):
-    """What goes into one call.
+    """The inputs of one call."""
 
-    Attributes:
-        kind: ``model``, ``command``, ``handler`` or ``question``.
-        node_id: Who calls. It is no input: two nodes that ask the same share an answer.
-        values: JSON values by name: ``prompt``, ``carried``, ``model``, ``temperature``, ``command``,
-            ``stdin`` … Nothing that differs between two equal calls, such as a run's id or a path of its
-            directory.
-    """
-
-    kind: str
-    node_id: str
+    kind: str  #: ``model``, ``command``, ``handler`` or ``question``.
+    node_id: str  #: Who calls. It is no input: two nodes that ask the same share an answer.
+    #: JSON values by name: ``prompt``, ``carried``, ``model``, ``temperature``, ``command``, ``stdin`` … Nothing that
+    #: differs between two equal calls, such as a run's id or a path of its directory.
     values: Mapping[str, Any]
 
     @property
@@ -55,18 +51,14 @@ class CallInputs(msgspec.Struct, frozen=True):
 
 
 class StageCall(msgspec.Struct, frozen=True):
-    """What a stage's handler says of the call that it is going to make.
+    """A stage's description of the call that its handler is about to make."""
 
-    Attributes:
-        inputs: What goes into it; None when the handler cannot say, and then nothing of it may be kept.
-        problem: Why it cannot, or empty.
-        has_effects: The call may change more than the stage's own directory, as a command and an agent may.
-        files: What the handler writes into the stage's directory before it calls: ``prompt.md`` …
-    """
-
+    #: What goes into it; None when the handler cannot say, and then nothing of it may be kept.
     inputs: CallInputs | None
-    problem: str = ""
+    problem: str = ""  #: Why it cannot, or empty.
+    #: The call may change more than the stage's own directory, as a command and an agent may.
     has_effects: bool = False
+    #: What the handler writes into the stage's directory before it calls: ``prompt.md`` …
     files: Mapping[str, str] = {}
 
 
@@ -90,3 +82,175 @@ def changed_inputs(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[I
         for name in names
         if (name in before) != (name in now) or before.get(name) != now.get(name)
     )
+
+
+# A call on record: who made it, what went into it, what came back (docs/cassettes.md).
+
+LEFT_OUT: Final = "left_out"
+"""The key of an answer that could not be recorded, and why."""
+
+
+class CallSite(msgspec.Struct, frozen=True):
+    """The origin of a call: node, visit, attempt and branch."""
+
+    node_id: str  #: The stage.
+    visit: int = 1  #: Ordinal of the visit.
+    attempt: int = 1  #: Ordinal of the try within the visit.
+    branch: str = ""  #: Path of the branch that the stage is in, or empty.
+    child_of: str = ""  #: Path of the stage whose child run makes the call, or empty.
+
+    @property
+    def stage(self) -> tuple[str, str, str]:
+        """The stage, whatever the visit."""
+        return self.child_of, self.branch, self.node_id
+
+    @property
+    def turn(self) -> tuple[int, int]:
+        """Visit and attempt."""
+        return self.visit, self.attempt
+
+    def __str__(self) -> str:
+        path = "/".join(part for part in self.stage if part)
+        return f"{path}, visit {self.visit}" + (f", attempt {self.attempt}" if self.attempt > 1 else "")
+
+
+class RecordedCall(msgspec.Struct, frozen=True):
+    """A call and its answer."""
+
+    place: CallSite  #: Where it was made.
+    inputs: CallInputs  #: What went into it.
+    answer: Mapping[str, Any]  #: What came back, as JSON values.
+    digest: str = ""
+    """That of the inputs."""
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "digest", self.inputs.digest)
+
+    @property
+    def left_out(self) -> str:
+        """The reason why the answer could not be recorded, or empty."""
+        return str(self.answer.get(LEFT_OUT, ""))
+
+    def __str__(self) -> str:
+        return f"the {self.inputs.kind} call of {self.place}"
+
+
+# A stage's result as the cache keeps it, and what is recorded of a look into the cache.
+
+INPUTS_FILE: Final = "inputs.json"
+"""What a stage's directory says of its look into the cache."""
+_NO_PARTS: Final = frozenset({"", ".", "..", "visits"})
+
+
+class FileBytes(Record, frozen=True):
+    """The content of a binary file."""
+
+    base64: bytes
+
+
+class CachedStage(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """The result of a stage that succeeded."""
+
+    schema_version: Literal[1] = 1  #: Version of this form.
+    run_id: str = ""  #: The run that executed it.
+    time: float = 0.0  #: When, in seconds since 1970 (UTC).
+    kind: str  #: What kind of stage it is.
+    node_id: str = msgspec.field(name="node")  #: Its node; ``node`` in the entry.
+    values: Mapping[str, Any] = msgspec.field(name="inputs")  #: What went into it, by name; ``inputs`` in the entry.
+    outcome: Outcome  #: How it ended, without usage.
+    usage: Usage | None = None  #: What it had consumed; None when it did not say.
+    changes: Mapping[str, Any] = {}  #: Context values that its handler set by itself, beside those of the outcome.
+    logs: tuple[str, ...] = ()  #: Entries that it appended to the run log.
+    files: Mapping[str, str | FileBytes] = {}  #: What it left in its directory, by path.
+    conversation: str = ""  #: Under ``full`` fidelity: what its thread had said then; empty when it saved nothing.
+
+    def __post_init__(self) -> None:
+        """Refuse files outside the stage's directory, and in that of its earlier visits."""
+        for path in self.files:
+            if not path or any(part in _NO_PARTS or "\0" in part for part in path.split("/")):
+                raise ValueError(f"names the file {path!r}")
+
+    @property
+    def inputs(self) -> CallInputs:
+        """The inputs of the call."""
+        return CallInputs(self.kind, self.node_id, self.values)
+
+    @property
+    def file_contents(self) -> dict[str, bytes]:
+        """The contents of the files in its directory, by path."""
+        return {path: data.encode() if isinstance(data, str) else data.base64 for path, data in self.files.items()}
+
+
+def file_values(contents: Mapping[str, bytes]) -> dict[str, str | FileBytes]:
+    """Files as an entry has them, by path: as text where they are text."""
+    return {path: _file_value(data) for path, data in contents.items()}
+
+
+def _file_value(data: bytes) -> str | FileBytes:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return FileBytes(data)
+
+
+class CacheLook(Record, frozen=True):
+    """The result of a cache lookup, as the stage's directory keeps it (``inputs.json``)."""
+
+    key: str = ""  #: Digest of the inputs; empty when the stage is not one for the cache.
+    inputs: Mapping[str, str] = {}  #: The first digits of each input's digest, by name.
+    is_hit: bool = always(value=False)  #: The result came from the cache.
+    refused: str = ""  #: Why the stage is not one for the cache, or empty.
+    #: For a stage that was executed: what differs from the nearest earlier entry.
+    changes: tuple[InputChange, ...] = ()
+    compared_with: str = ""  #: The run of that entry, or of the one that was taken; empty when there was none.
+    not_kept: str = ""  #: Why its result was not kept, or empty.
+
+
+# The text a model answered, with what the caller should know about it.
+
+
+class Response(str):
+    """A response text that carries its usage, for backends that know it (spec 4.5).
+
+    It is a ``str``, so that a backend returning it keeps the spec's interface.
+
+    >>> Response("Done.", is_truncated=True) == "Done."
+    True
+    """
+
+    __slots__ = ("is_truncated", "note", "usage")
+    usage: Usage | None  #: What the call consumed, or None.
+    is_truncated: bool  #: The model was cut off by a token limit: the text is not all that it had to say.
+    note: str  #: What people should know of how it came, such as a model that was asked in place of another; or empty.
+
+    def __new__(cls, text: str, *, usage: Usage | None = None, is_truncated: bool = False, note: str = "") -> Self:
+        """A text with its facts."""
+        response = super().__new__(cls, text)
+        response.usage = usage
+        response.is_truncated = is_truncated
+        response.note = note
+        return response
+
+    def behind(self, before: Response) -> Self:
+        """This response, which followed another one in the same call, with what both consumed.
+
+        >>> Response("Done.", note="b").behind(Response("Wait.", note="a")).note
+        'a; b'
+        """
+        consumed = [usage for usage in (before.usage, self.usage) if usage is not None]
+        usage = consumed[0] + consumed[1] if len(consumed) > 1 else consumed[0] if consumed else None
+        note = "; ".join(dict.fromkeys(filter(None, (before.note, self.note))))
+        return type(self)(str(self), usage=usage, is_truncated=self.is_truncated, note=note)
+
+
+def with_text(response: str, text: str) -> str:
+    """Another text in place of a response's, with what the response carries beside it.
+
+    >>> with_text(Response("All of it.", is_truncated=True), "Of it.").is_truncated
+    True
+    """
+    if text == response:
+        return response
+    if not isinstance(response, Response):
+        return text
+    return Response(text, usage=response.usage, is_truncated=response.is_truncated, note=response.note)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.model.bounded_json import read_bounded_json
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.texts import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,9 +84,6 @@ OURS: Final = {
 
 def read_option(name: str, value: object) -> Any:
     """The value of an option: JSON where it is written as JSON, else the text.
-
-    Raises:
-        ValueError: It is not for this place, or has another type than it has to have.
 
     >>> read_option("top_p", "0.9"), read_option("stop", "END"), read_option("stop", '["a", "b"]')
     (0.9, ['END'], ['a', 'b'])

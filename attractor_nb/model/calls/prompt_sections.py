@@ -1,4 +1,4 @@
-"""The sections of a prompt: whoever writes them and whoever splits them agree here.
+"""The sections of a prompt, shared by the code that writes them and the code that splits them.
 
 Texts of several lines stand in fences that no text can end: what looks like a heading within one is text.
 """
@@ -77,7 +77,7 @@ def split_context(prompt: str, context: str) -> tuple[str, str]:
 
 
 def stable_length(prompt: str) -> int:
-    r"""How many characters of a prompt stay the same from stage to stage: its goal and its inputs.
+    r"""The number of characters of a prompt that stay the same from stage to stage: its goal and its inputs.
 
     >>> prompt = with_context("Goal: ship\n\n### Inputs\n\n- ticket: 1\n\n### Earlier stages\n\n- a", "Go.")
     >>> prompt[: stable_length(prompt)], stable_length("Go on.")

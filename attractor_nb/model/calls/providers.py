@@ -7,39 +7,33 @@ not in it is no mistake: a backend of the user's own may know it.
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 import msgspec
 
+from attractor_nb.model.texts import did_you_mean
+from attractor_nb.redaction import is_secret_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
 
 class Provider(msgspec.Struct, frozen=True):
-    """A provider of models.
+    """A provider of models."""
 
-    Attributes:
-        name: Its key, as `llm_provider` says it.
-        keys: Environment variables that can hold its key, the first that is set; none when none is needed.
-        package: The Python package of its client, as it is imported.
-        models: Matches the names of models that are told to be its own.
-        aliases: Other keys that mean it.
-        address: Environment variable that holds its server's address, in place of the usual one if it has one.
-        url: Its usual address, where it speaks OpenAI's language.
-        official_url: Its usual address, where its client goes by itself.
-        settings: Environment variables without which it cannot be asked, beside key and address.
-        extra: The extra of this package that installs its client.
-        is_signed_in: Its own client finds out who asks, beside the keys: profiles, roles, files.
-    """
-
-    name: str
+    name: str  #: Its key, as `llm_provider` says it.
+    #: Environment variables that can hold its key, the first that is set; none when none is needed.
     keys: tuple[str, ...]
-    package: str
-    models: re.Pattern[str] | None = None
-    aliases: tuple[str, ...] = ()
-    address: str = ""
-    url: str = ""
-    official_url: str = ""
-    settings: tuple[str, ...] = ()
-    extra: str = "llm"
-    is_signed_in: bool = False
+    package: str  #: The Python package of its client, as it is imported.
+    models: re.Pattern[str] | None = None  #: Matches the names of models that are told to be its own.
+    aliases: tuple[str, ...] = ()  #: Other keys that mean it.
+    address: str = ""  #: Environment variable that holds its server's address, in place of the usual one if it has one.
+    url: str = ""  #: Its usual address, where it speaks OpenAI's language.
+    official_url: str = ""  #: Its usual address, where its client goes by itself.
+    settings: tuple[str, ...] = ()  #: Environment variables without which it cannot be asked, beside key and address.
+    extra: str = "llm"  #: The extra of this package that installs its client.
+    is_signed_in: bool = False  #: Its own client finds out who asks, beside the keys: profiles, roles, files.
 
     @property
     def is_placed(self) -> bool:
@@ -113,15 +107,10 @@ PROVIDER_NAMES: Final = tuple(_BY_NAME)
 
 
 class ModelName(msgspec.Struct, frozen=True):
-    """A model and who provides it.
+    """A model and who provides it."""
 
-    Attributes:
-        model: The provider's own name of the model; empty when nobody names one.
-        provider: The provider's key, an alias resolved; empty when it cannot be told.
-    """
-
-    model: str
-    provider: str = ""
+    model: str  #: The provider's own name of the model; empty when nobody names one.
+    provider: str = ""  #: The provider's key, an alias resolved; empty when it cannot be told.
 
     def __str__(self) -> str:
         return f"{self.provider}:{self.model}" if self.provider and self.model else self.provider or self.model
@@ -137,7 +126,7 @@ def known_provider(name: str) -> Provider | None:
 
 
 def read_model(model: str, provider: str = "") -> ModelName:
-    """What `llm_model` and `llm_provider` mean together.
+    """Resolve `llm_model` and `llm_provider` together.
 
     A known provider before a colon is taken off the model's name, and counts for more than ``provider``. When
     nobody names the provider, the model's name tells it, if it can (spec 2.6).
@@ -180,3 +169,147 @@ def read_fallbacks(text: str) -> tuple[ModelName, ...]:
     """
     names = (read_model(entry) for entry in text.split(","))
     return tuple(name for name in names if name.model)
+
+
+# Rate limits of a provider, per minute. Pure.
+
+RATE_FIELDS: Final = ("requests_per_minute", "tokens_per_minute")
+
+
+class Rates(msgspec.Struct, frozen=True):
+    """Bounds of what is asked in any minute; None for no bound."""
+
+    requests_per_minute: int | None = None  #: How many requests.
+    tokens_per_minute: int | None = None  #: How many tokens, sent and received.
+
+    def __bool__(self) -> bool:
+        return self.requests_per_minute is not None or self.tokens_per_minute is not None
+
+    def __str__(self) -> str:
+        """In words.
+
+        >>> str(Rates(60)), str(Rates(60, 30_000))
+        ('60 requests a minute', '60 requests, 30,000 tokens a minute')
+        """
+        bounds = ((self.requests_per_minute, "requests"), (self.tokens_per_minute, "tokens"))
+        bounds_text = ", ".join(f"{bound:,} {what}" for bound, what in bounds if bound is not None)
+        return f"{bounds_text} a minute" if bounds_text else "no bound"
+
+
+def read_rates(where: str, facts: Mapping[str, Any]) -> Rates:
+    """The bounds among what is written of an endpoint or a provider.
+
+    >>> read_rates("endpoint.local", {"requests_per_minute": "60"})
+    Rates(requests_per_minute=60, tokens_per_minute=None)
+    """
+    return Rates(*(_count(f"{where}.{field}", facts.get(field)) for field in RATE_FIELDS))
+
+
+def _count(name: str, value: object) -> int | None:
+    if value is None:
+        return None
+    text = "" if isinstance(value, bool) else str(value).strip().replace("_", "")
+    if not (text.isascii() and text.isdecimal() and int(text) > 0):
+        raise ValueError(f"{name} {value!r} is not a count: write a whole number above 0, such as 60")
+    return int(text)
+
+
+# Named endpoints: servers of models with their address, protocol and key.
+#
+# Pure. They come from a graph (``endpoint.local.url="http://127.0.0.1:8080/v1"``), from Python
+# (``ProviderBackend(endpoints={"local": {"url": …}})``) and from a settings file of the user.
+
+PREFIX: Final = "endpoint."
+_OWN_FIELDS: Final = ("url", "key_env", "api")
+FIELDS: Final = (*_OWN_FIELDS, *RATE_FIELDS)
+APIS: Final = ("chat", "responses")
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+
+class Endpoint(msgspec.Struct, frozen=True):
+    """A server that speaks OpenAI's language; without an address: rates of a provider that is known by name."""
+
+    name: str  #: What ``llm_provider`` calls it, and what stands before a model's name.
+    url: str  #: Its address, without a slash at the end; empty for a provider.
+    key_env: str = ""  #: The environment variable that holds its key; empty when it asks for none.
+    api: str = "chat"  #: ``chat`` (``/chat/completions``) or ``responses``.
+    rates: Rates = msgspec.field(default_factory=Rates)  #: How much it may be asked in a minute.
+
+
+def address_problem(text: str) -> str:
+    """The reason why a text is not the address of a server, or empty.
+
+    >>> address_problem("http://127.0.0.1:8080/v1"), address_problem("localhost:8080")
+    ('', 'is no address')
+    """
+    try:
+        parts = urlsplit(text)
+        is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number
+        return "is no address"
+    if not is_address:
+        return "is no address"
+    return "holds a user's name or password" if parts.username or parts.password else ""
+
+
+def read_endpoint(name: str, facts: Mapping[str, Any]) -> Endpoint:
+    """An endpoint from what is written of it; of a provider that is known by name its rates alone."""
+    where = f"{PREFIX}{name}"
+    if not _NAME.match(name):
+        raise ValueError(f"endpoint {name!r} has to have a name of letters, digits, - and _")
+    provider = known_provider(name)
+    if provider and any(word in _OWN_FIELDS for word in facts):
+        raise ValueError(
+            f"{where} has the name of a provider: give the endpoint one of its own; of a provider only its "
+            f"{' and '.join(RATE_FIELDS)} can be said"
+        )
+    for word in facts:
+        if word not in FIELDS:
+            raise ValueError(f"{where}.{word} is none of {', '.join(FIELDS)}{did_you_mean(word, FIELDS)}")
+    rates = read_rates(where, facts)
+    if provider:
+        return Endpoint(provider.name, "", rates=rates)
+    url, key_env, api = (str(facts.get(word, "")).strip() for word in _OWN_FIELDS)
+    if not url:
+        raise ValueError(f"{where}.url is missing: write the address of its server")
+    if problem := address_problem(url):
+        shown = f" {url!r}" if "password" not in problem else ""
+        raise ValueError(f"{where}.url{shown} {problem}: write it whole, such as http://127.0.0.1:8080/v1")
+    if key_env and not (_VARIABLE.match(key_env) and is_secret_name(key_env)):
+        raise ValueError(
+            f"{where}.key_env {key_env!r} is not called a key, and only keys are sent: name a variable "
+            "such as LOCAL_API_KEY or LOCAL_TOKEN"
+        )
+    if api and api not in APIS:
+        raise ValueError(f"{where}.api {api!r} is not one of {', '.join(APIS)}{did_you_mean(api, APIS)}")
+    return Endpoint(name, url.rstrip("/"), key_env, api or "chat", rates)
+
+
+def written_endpoints(attrs: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The endpoints among attributes, and what is written of each.
+
+    >>> written_endpoints({"endpoint.local.url": "http://127.0.0.1", "label": "x"})
+    {'local': {'url': 'http://127.0.0.1'}}
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for attribute, value in attrs.items():
+        if attribute.startswith(PREFIX):
+            name, _, field = attribute.removeprefix(PREFIX).rpartition(".")
+            found.setdefault(name, {})[field] = value
+    return found
+
+
+def endpoint_of(model: str, provider: str, names: Iterable[str]) -> ModelName | None:
+    """The model and the endpoint that ``llm_model`` and ``llm_provider`` name, or None.
+
+    >>> endpoint_of("local:qwen3:8b", "", ["local"]), endpoint_of("gpt-5.2", "", ["local"])
+    (ModelName(model='qwen3:8b', provider='local'), None)
+    """
+    before, colon, after = model.strip().partition(":")
+    known = {name for name in names if not known_provider(name)}
+    if colon and before in known:
+        return ModelName(after.strip(), before)
+    if provider.strip() in known and not (colon and known_provider(before)):
+        return ModelName(model.strip(), provider.strip())
+    return None

@@ -97,15 +97,10 @@ _QUOTE: Final = re.compile(r'(?<!\\)"')
 
 
 class Parted(NamedTuple):
-    """A text in its two parts.
+    """A text in its two parts."""
 
-    Attributes:
-        answer: What was answered; empty when the reasoning has no end.
-        reasoning: What was only considered; empty when the text has none.
-    """
-
-    answer: str
-    reasoning: str
+    answer: str  #: What was answered; empty when the reasoning has no end.
+    reasoning: str  #: What was only considered; empty when the text has none.
 
 
 def part_reasoning(text: str, *, is_decision: bool = False) -> Parted:
@@ -196,7 +191,7 @@ class _Scan:
             self._go_on(mark.end())
 
     def _close(self, end: int, after: int) -> None:
-        """What was taken for the answer was reasoning: its end came without its beginning."""
+        """Turn the text taken for the answer into reasoning: its end mark came without its beginning."""
         self._thoughts += [*self._answers, self._text[self._began : end]]
         self._answers, self._has_answer = [], False
         self._elements.clear()
@@ -212,7 +207,7 @@ class _Scan:
         self._line_at(at).begin(at)
 
     def _end_of_reasoning(self, opening: re.Match[str]) -> int | None:
-        """Where the search goes on; None when this reasoning has no end."""
+        """The position where the search continues. None if this reasoning has no end."""
         closing = _CLOSING_OF[_name_of(opening.group())]
         if self._is_text(opening):
             return opening.end()
@@ -236,7 +231,7 @@ class _Scan:
         return end.end()
 
     def _end_of_element(self, opening: re.Match[str], closing: str) -> int | None:
-        """Where the search goes on in an element of the answer; None where a decision would be in an open one."""
+        """The position where the search continues in an element of the answer. None if a decision lacks its end."""
         self._elements[closing] += 1
         if self._is_decision:
             last = self._last_ends.get(closing)

@@ -13,28 +13,19 @@ from attractor_nb.model.record import always, no_values
 
 
 class ModelCallEnded(StageSignal, kw_only=True):
-    """A model was asked once, and answered or failed.
+    """A model was asked once, and answered or failed."""
 
-    Attributes:
-        model: Who was asked, with the provider before it: ``openai:gpt-5.2``.
-        duration: Seconds from the request to the end of the answer.
-        usage: What it consumed; None when nobody said.
-        finish: Why the answer ended: ``stop``, ``length``, ``tool_call``, ``content_filter``; empty when the
-            call failed.
-        error: Why it failed, or empty.
-        error_type: The kind of failure in a word of few: the HTTP status (``429``), ``timeout``, or the name
-            of an exception's class; empty when it did not fail.
-        thread: The conversation that it went on with, or empty.
-        answered_by: The model as its server names it in the answer: ``gpt-5.2-2026-05-01``; empty when it does not.
-    """
-
-    model: str = ""
-    duration: float = always(0.0)
-    usage: Usage | None = None
+    model: str = ""  #: Who was asked, with the provider before it: ``openai:gpt-5.2``.
+    duration: float = always(0.0)  #: Seconds from the request to the end of the answer.
+    usage: Usage | None = None  #: What it consumed; None when nobody said.
+    #: Why the answer ended: ``stop``, ``length``, ``tool_call``, ``content_filter``; empty when the call failed.
     finish: str = ""
-    error: str = ""
+    error: str = ""  #: Why it failed, or empty.
+    #: The kind of failure in a word of few: the HTTP status (``429``), ``timeout``, or the name of an exception's
+    #: class; empty when it did not fail.
     error_type: str = ""
-    thread: str = ""
+    thread: str = ""  #: The conversation that it went on with, or empty.
+    #: The model as its server names it in the answer: ``gpt-5.2-2026-05-01``; empty when it does not.
     answered_by: str = ""
 
     @property
@@ -47,17 +38,11 @@ class ModelCallEnded(StageSignal, kw_only=True):
 
 
 class ModelCallWaiting(StageSignal, kw_only=True):
-    """A request waits until the rates of its provider allow it; announced when that takes over a second.
+    """A request waits until the rates of its provider allow it; announced when that takes over a second."""
 
-    Attributes:
-        model: Who will be asked, with the provider before it.
-        seconds: How long it waits at least.
-        rates: The bounds, in words: ``60 requests a minute``.
-    """
-
-    model: str = ""
-    seconds: float = always(0.0)
-    rates: str = ""
+    model: str = ""  #: Who will be asked, with the provider before it.
+    seconds: float = always(0.0)  #: How long it waits at least.
+    rates: str = ""  #: The bounds, in words: ``60 requests a minute``.
 
     @property
     def description(self) -> str:
@@ -66,27 +51,18 @@ class ModelCallWaiting(StageSignal, kw_only=True):
 
 
 class ToolCallEnded(StageSignal, kw_only=True):
-    """A tool that a model asked for was called, or skipped by a hook (spec 9.7).
+    """A tool that a model asked for was called, or skipped by a hook (spec 9.7)."""
 
-    Attributes:
-        tool: Its name.
-        call_id: The model's name of the call.
-        arguments: What it was called with; long texts are cut off.
-        duration: Seconds, hooks included.
-        result: The beginning of what the model was told.
-        error: Why it failed, or empty.
-        skipped: Why the pre-hook skipped it, or empty.
-        hooks: What the hooks came to, oldest first: ``pre`` or ``post``, the exit code, and the end of what
-            they wrote to stderr.
-    """
-
-    tool: str = ""
-    call_id: str = ""
+    tool: str = ""  #: Its name.
+    call_id: str = ""  #: The model's name of the call.
+    #: What it was called with; long texts are cut off.
     arguments: Mapping[str, Any] = msgspec.field(default_factory=no_values)
-    duration: float = always(0.0)
-    result: str = ""
-    error: str = ""
-    skipped: str = ""
+    duration: float = always(0.0)  #: Seconds, hooks included.
+    result: str = ""  #: The beginning of what the model was told.
+    error: str = ""  #: Why it failed, or empty.
+    skipped: str = ""  #: Why the pre-hook skipped it, or empty.
+    #: What the hooks came to, oldest first: ``pre`` or ``post``, the exit code, and the end of what they wrote to
+    #: stderr.
     hooks: tuple[tuple[str, int, str], ...] = ()
 
     @property

@@ -21,23 +21,14 @@ def child_path(branch: str, node_id: str, item: int | None) -> str:
 
 
 class ChildStarted(StageSignal, kw_only=True):
-    """A stage has started a child run, or has taken up the one that it had (spec 4.11, 9.4).
+    """A stage has started a child run, or has taken up the one that it had (spec 4.11, 9.4)."""
 
-    Attributes:
-        child_id: Run id of the child.
-        child_root: Its run directory: relative to this run's own one where it is inside.
-        pipeline: Name of its pipeline.
-        is_taken_up: The child run existed already.
-        item: The index of the item whose run it is; None for the child run of a whole stage.
-        item_count: How many items the stage has.
-    """
-
-    child_id: str = ""
-    child_root: str = ""
-    pipeline: str = ""
-    is_taken_up: bool = False
-    item: Count | None = None
-    item_count: Count = 0
+    child_id: str = ""  #: Run id of the child.
+    child_root: str = ""  #: Its run directory: relative to this run's own one where it is inside.
+    pipeline: str = ""  #: Name of its pipeline.
+    is_taken_up: bool = False  #: The child run existed already.
+    item: Count | None = None  #: The index of the item whose run it is; None for the child run of a whole stage.
+    item_count: Count = 0  #: How many items the stage has.
 
     @property
     def stage_path(self) -> str:
@@ -55,25 +46,15 @@ class ChildStarted(StageSignal, kw_only=True):
 
 
 class ChildEnded(StageSignal, kw_only=True):
-    """A stage is done with its child run, which has ended or was stopped for good.
+    """A stage is done with its child run, which has ended or was stopped for good."""
 
-    Attributes:
-        child_id: Run id of the child.
-        child_root: Its run directory, as in ``ChildStarted``.
-        status: ``completed``, ``failed`` or ``interrupted``.
-        reason: Why it failed or was stopped, or empty.
-        marks: What must be said of its result, and so of this run's (ruling 48).
-        item: As in ``ChildStarted``.
-        usage: What it had consumed by then; None for nothing.
-    """
-
-    child_id: str = ""
-    child_root: str = ""
-    status: str = ""
-    reason: str = ""
-    marks: ResultMarks = ResultMarks()
-    item: Count | None = None
-    usage: Usage | None = None
+    child_id: str = ""  #: Run id of the child.
+    child_root: str = ""  #: Its run directory, as in ``ChildStarted``.
+    status: str = ""  #: ``completed``, ``failed`` or ``interrupted``.
+    reason: str = ""  #: Why it failed or was stopped, or empty.
+    marks: ResultMarks = ResultMarks()  #: What must be said of its result, and so of this run's (ruling 48).
+    item: Count | None = None  #: As in ``ChildStarted``.
+    usage: Usage | None = None  #: What it had consumed by then; None for nothing.
 
     @property
     def description(self) -> str:
@@ -83,17 +64,11 @@ class ChildEnded(StageSignal, kw_only=True):
 
 
 class ChildSteered(StageSignal, kw_only=True):
-    """A supervisor gave its child run an instruction (spec 4.11).
+    """A supervisor gave its child run an instruction (spec 4.11)."""
 
-    Attributes:
-        child_id: Run id of the child.
-        child_stage: The node that was under way there, or empty.
-        text: The instruction.
-    """
-
-    child_id: str = ""
-    child_stage: str = ""
-    text: str = ""
+    child_id: str = ""  #: Run id of the child.
+    child_stage: str = ""  #: The node that was under way there, or empty.
+    text: str = ""  #: The instruction.
 
     @property
     def description(self) -> str:
@@ -103,27 +78,18 @@ class ChildSteered(StageSignal, kw_only=True):
 
 
 class InstructionGiven(RunEvent, kw_only=True):
-    """The run's supervisor, or a person, gave it an instruction, which the next prompt carries.
+    """The run's supervisor, or a person, gave it an instruction, which the next prompt carries."""
 
-    Attributes:
-        text: The instruction.
-        given_by: The supervising node, by its path; or by what way a person gave it.
-        stage: The model stage that was under way, or empty.
-        file: Name of the file of that stage which holds it, or empty.
-        node: The node whose prompts alone carry it; empty for any.
-        is_from_person: A person gave it.
-    """
-
-    text: str = ""
-    given_by: str = ""
-    stage: str = ""
-    file: str = ""
-    node: str = ""
-    is_from_person: bool = False
+    text: str = ""  #: The instruction.
+    given_by: str = ""  #: The supervising node, by its path; or by what way a person gave it.
+    stage: str = ""  #: The model stage that was under way, or empty.
+    file: str = ""  #: Name of the file of that stage which holds it, or empty.
+    node: str = ""  #: The node whose prompts alone carry it; empty for any.
+    is_from_person: bool = False  #: A person gave it.
 
     @property
     def instruction(self) -> Instruction:
-        """What waits for a prompt."""
+        """The instruction that waits for a prompt."""
         return Instruction(self.text, self.node, self.is_from_person)
 
     @property
@@ -139,14 +105,10 @@ class InstructionGiven(RunEvent, kw_only=True):
 
 
 class InstructionCarried(StageSignal, kw_only=True):
-    """An attempt under way received instructions that its prompt did not have.
+    """An attempt under way received instructions that its prompt did not have."""
 
-    Attributes:
-        numbers: Which: the first that was given in this run directory is 1.
-        reach: ``request``: with the next request of its loop of tools; ``turn``: as the next turn of its agent.
-    """
-
-    numbers: tuple[Count, ...] = ()
+    numbers: tuple[Count, ...] = ()  #: Which: the first that was given in this run directory is 1.
+    #: ``request``: with the next request of its loop of tools; ``turn``: as the next turn of its agent.
     reach: str = ""
 
     @property

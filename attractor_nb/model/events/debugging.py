@@ -1,4 +1,4 @@
-"""What a debugger did to a run: where it stood, and what was changed by hand."""
+"""Events of a debugger: stops, moves and changes by hand."""
 
 from __future__ import annotations
 
@@ -13,19 +13,12 @@ from attractor_nb.model.record import Count, always, no_values
 
 
 class DebuggerStopped(RunEvent, kw_only=True):
-    """The run, or a branch of it, stands between two steps until somebody has it go on.
+    """The run, or a branch of it, stands between two steps until somebody has it go on."""
 
-    Attributes:
-        node: The stage that is next, or that has just ended.
-        moment: ``before`` the stage, or ``after`` it, with its outcome known and no edge chosen.
-        visit: Number of its visit.
-        breakpoint: What made it stop: the text of a breakpoint, ``step`` or ``pause``.
-    """
-
-    node: str = ""
-    moment: str = always("before")
-    visit: Count = always(1)
-    breakpoint: str = ""
+    node: str = ""  #: The stage that is next, or that has just ended.
+    moment: str = always("before")  #: ``before`` the stage, or ``after`` it, with its outcome known and no edge chosen.
+    visit: Count = always(1)  #: Number of its visit.
+    breakpoint: str = ""  #: What made it stop: the text of a breakpoint, ``step`` or ``pause``.
 
     @property
     def node_id(self) -> str:
@@ -39,25 +32,16 @@ class DebuggerStopped(RunEvent, kw_only=True):
 
 
 class DebuggerChanged(RunEvent, kw_only=True):
-    """Something was changed by hand, for this run alone. The folds of the log count it.
+    """Something was changed by hand, for this run alone. The folds of the log count it."""
 
-    Attributes:
-        change: ``context``, ``prompt``, ``outcome``, ``pin``, ``unpin``, ``mock`` or ``unmock``.
-        node: The node concerned; empty for a change of the context.
-        context: For ``context``: the new values by key, as the context keeps them.
-        text: For ``prompt`` the prompt, for ``pin`` the response; empty without one.
-        outcome: For ``outcome`` and ``pin``: the outcome; else None.
-        before: For ``outcome``: what the stage had come to by itself, in words.
-        visit: For ``outcome``: number of the visit.
-    """
-
-    change: str = ""
-    node: str = ""
+    change: str = ""  #: ``context``, ``prompt``, ``outcome``, ``pin``, ``unpin``, ``mock`` or ``unmock``.
+    node: str = ""  #: The node concerned; empty for a change of the context.
+    #: For ``context``: the new values by key, as the context keeps them.
     context: Mapping[str, Any] = msgspec.field(default_factory=no_values)
-    text: str = ""
-    outcome: Outcome | None = None
-    before: str = ""
-    visit: Count = always(0)
+    text: str = ""  #: For ``prompt`` the prompt, for ``pin`` the response; empty without one.
+    outcome: Outcome | None = None  #: For ``outcome`` and ``pin``: the outcome; else None.
+    before: str = ""  #: For ``outcome``: what the stage had come to by itself, in words.
+    visit: Count = always(0)  #: For ``outcome``: number of the visit.
 
     @property
     def node_id(self) -> str:
@@ -72,6 +56,6 @@ class DebuggerChanged(RunEvent, kw_only=True):
 
 
 class DebuggerMoved(RunEvent, kw_only=True):
-    """Breakpoints are others now, or the run goes on after a stop: a view looks at the debugger again."""
+    """Breakpoints have changed, or the run continues after a stop: a view refreshes its debugger."""
 
     is_durable: ClassVar[bool] = False

@@ -1,4 +1,4 @@
-"""What all events have."""
+"""The base of all events."""
 
 from __future__ import annotations
 
@@ -9,19 +9,16 @@ from attractor_nb.model.record import Count, OpenRecord, always
 
 
 class Event(OpenRecord, kw_only=True, tag_field="type", tag=True):
-    """What all events have.
+    """The base of all events.
 
     Attributes:
-        sequence: Number in the run's log.
-        time: When it was announced, in seconds since 1970 (UTC).
-        run_id: The run it belongs to.
         branch: Path of the branch in which it happened (``model.branch``); empty outside of fan-outs.
     """
 
     is_durable: ClassVar[bool] = True
-    sequence: Count = always(0)
-    time: float = always(0.0)
-    run_id: str = ""
+    sequence: Count = always(0)  #: Number in the run's log.
+    time: float = always(0.0)  #: When it was announced, in seconds since 1970 (UTC).
+    run_id: str = ""  #: The run it belongs to.
     if TYPE_CHECKING:  # a field of all kinds, but where it stands in the log is another place for attempts
         branch: str = ""
 

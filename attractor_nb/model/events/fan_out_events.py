@@ -7,21 +7,13 @@ from attractor_nb.model.record import Count, always
 
 
 class ParallelStarted(StageSignal, kw_only=True):
-    """A fan-out begins, or begins again because it is tried again.
+    """A fan-out begins, or begins again because it is tried again."""
 
-    Attributes:
-        branch_count: How many branches it has.
-        join: Where they meet; empty when they run to their ends.
-        join_policy: When it has succeeded.
-        error_policy: What a failed branch means for the others.
-        max_parallel: How many run at the same time.
-    """
-
-    branch_count: Count = always(0)
-    join: str = ""
-    join_policy: str = ""
-    error_policy: str = ""
-    max_parallel: Count = always(0)
+    branch_count: Count = always(0)  #: How many branches it has.
+    join: str = ""  #: Where they meet; empty when they run to their ends.
+    join_policy: str = ""  #: When it has succeeded.
+    error_policy: str = ""  #: What a failed branch means for the others.
+    max_parallel: Count = always(0)  #: How many run at the same time.
 
     @property
     def description(self) -> str:
@@ -31,17 +23,11 @@ class ParallelStarted(StageSignal, kw_only=True):
 
 
 class ParallelBranchStarted(StageSignal, kw_only=True):
-    """A branch begins. ``name`` is the fan-out, ``branch`` its own path, ``index`` its place from 0.
+    """A branch begins. ``name`` is the fan-out, ``branch`` its own path, ``index`` its place from 0."""
 
-    Attributes:
-        id: Its id among the branches.
-        start_node: Where it begins.
-        edge: Position of the edge that leads there in ``Graph.edges``.
-    """
-
-    id: str = ""
-    start_node: str = ""
-    edge: Count | None = None
+    id: str = ""  #: Its id among the branches.
+    start_node: str = ""  #: Where it begins.
+    edge: Count | None = None  #: Position of the edge that leads there in ``Graph.edges``.
 
     @property
     def description(self) -> str:
@@ -50,27 +36,16 @@ class ParallelBranchStarted(StageSignal, kw_only=True):
 
 
 class ParallelBranchCompleted(StageSignal, kw_only=True):
-    """A branch ended. ``name`` is the fan-out, ``branch`` its own path, ``index`` its place from 0.
+    """A branch ended. ``name`` is the fan-out, ``branch`` its own path, ``index`` its place from 0."""
 
-    Attributes:
-        id: Its id among the branches.
-        duration: Seconds, in this session.
-        success: Whether it counts as a success.
-        status: ``success``, ``partial_success``, ``fail``, or ``skipped`` when it was cancelled.
-        failure_reason: Why it failed or was cancelled, or empty.
-        exit_id: The exit node that it came to, or empty.
-        veto: Why the fan-out fails whatever its policies say, or empty.
-        return_target: Where the fan-out is to go on, then, or empty.
-    """
-
-    id: str = ""
-    duration: float = always(0.0)
-    success: bool = False
-    status: str = ""
-    failure_reason: str = ""
-    exit_id: str = ""
-    veto: str = ""
-    return_target: str = ""
+    id: str = ""  #: Its id among the branches.
+    duration: float = always(0.0)  #: Seconds, in this session.
+    success: bool = False  #: Whether it counts as a success.
+    status: str = ""  #: ``success``, ``partial_success``, ``fail``, or ``skipped`` when it was cancelled.
+    failure_reason: str = ""  #: Why it failed or was cancelled, or empty.
+    exit_id: str = ""  #: The exit node that it came to, or empty.
+    veto: str = ""  #: Why the fan-out fails whatever its policies say, or empty.
+    return_target: str = ""  #: Where the fan-out is to go on, then, or empty.
 
     @property
     def description(self) -> str:

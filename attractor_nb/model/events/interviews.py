@@ -12,26 +12,16 @@ from attractor_nb.model.record import no_values
 
 
 class InterviewStarted(RunEvent, kw_only=True):
-    """A question was put to a person.
+    """A question was put to a person."""
 
-    Attributes:
-        question: The question's text.
-        stage: The asking node.
-        question_id: Id to answer by.
-        kind: The question's type.
-        options: ``[key, label]`` of each choice.
-        deadline: When it times out, in seconds since 1970; None for never.
-        metadata: What a front-end may show beside it.
-        form: What is to be filled in, as ``Form.to_plain`` has it; empty for nothing.
-    """
-
-    question: str = ""
-    stage: str = ""
-    question_id: str = ""
-    kind: str = ""
-    options: tuple[tuple[str, str], ...] = ()
-    deadline: float | None = None
-    metadata: Mapping[str, Any] = msgspec.field(default_factory=no_values)
+    question: str = ""  #: The question's text.
+    stage: str = ""  #: The asking node.
+    question_id: str = ""  #: Id to answer by.
+    kind: str = ""  #: The question's type.
+    options: tuple[tuple[str, str], ...] = ()  #: ``[key, label]`` of each choice.
+    deadline: float | None = None  #: When it times out, in seconds since 1970; None for never.
+    metadata: Mapping[str, Any] = msgspec.field(default_factory=no_values)  #: What a front-end may show beside it.
+    #: What is to be filled in, as ``Form.to_plain`` has it; empty for nothing.
     form: Mapping[str, Any] = msgspec.field(default_factory=no_values)
 
     @property
@@ -46,31 +36,18 @@ class InterviewStarted(RunEvent, kw_only=True):
 
 
 class InterviewCompleted(RunEvent, kw_only=True):
-    """The durable answer to a question; the first one wins (ruling 23).
+    """The durable answer to a question; the first one wins (ruling 23)."""
 
-    Attributes:
-        question: The question's text.
-        answer: Value of the answer: an option's key, yes/no, or the text.
-        duration: Seconds from question to answer.
-        question_id: Which question.
-        stage: The asking node.
-        label: Label of the chosen option, or empty.
-        keys: Keys of all chosen options, for a multi-select.
-        text: Free text, or empty.
-        answered_by: Who or what answered.
-        form: What was filled in, by field.
-    """
-
-    question: str = ""
-    answer: str = ""
-    duration: float
-    question_id: str = ""
-    stage: str = ""
-    label: str = ""
-    keys: tuple[str, ...] = ()
-    text: str = ""
-    answered_by: str = ""
-    form: Mapping[str, Any] = msgspec.field(default_factory=no_values)
+    question: str = ""  #: The question's text.
+    answer: str = ""  #: Value of the answer: an option's key, yes/no, or the text.
+    duration: float  #: Seconds from question to answer.
+    question_id: str = ""  #: Which question.
+    stage: str = ""  #: The asking node.
+    label: str = ""  #: Label of the chosen option, or empty.
+    keys: tuple[str, ...] = ()  #: Keys of all chosen options, for a multi-select.
+    text: str = ""  #: Free text, or empty.
+    answered_by: str = ""  #: Who or what answered.
+    form: Mapping[str, Any] = msgspec.field(default_factory=no_values)  #: What was filled in, by field.
 
     @property
     def node_id(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from attractor_nb.model.carried_state import CarriedState
+from attractor_nb.model.carried_state import SurvivingTotals
 from attractor_nb.model.events.event import RunEvent
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.record import Count, always, no_values
@@ -18,36 +18,25 @@ LOG_FORM: Final = 1
 
 
 class PipelineStarted(RunEvent, kw_only=True):
-    """A run begins (first record of its log).
+    """A run begins (first record of its log)."""
 
-    Attributes:
-        name: Name of the pipeline.
-        id: The run id.
-        graph_hash: ``Graph.content_hash`` of what runs.
-        inputs: Context values given by the caller.
-        unlisted: Names of those of them that prompts do not carry by themselves: what an item of a list has of the run
-            around it.
-        start_node: Where the traversal begins.
-        restart_of: For a ``loop_restart``: the run directory it continues, else empty.
-        carried: For a ``loop_restart``: what starting over does not undo; None for every other beginning.
-        goal, model, node_count, backend, answers: As in the manifest, which can be made again from here.
-        schema_version: Version of the form of the log's records.
-    """
-
-    name: str = ""
-    id: str = ""
-    graph_hash: str = ""
-    inputs: Mapping[str, Any] = msgspec.field(default_factory=no_values)
+    name: str = ""  #: Name of the pipeline.
+    id: str = ""  #: The run id.
+    graph_hash: str = ""  #: ``Graph.content_hash`` of what runs.
+    inputs: Mapping[str, Any] = msgspec.field(default_factory=no_values)  #: Context values given by the caller.
+    #: Names of those of them that prompts do not carry by themselves: what an item of a list has of the run around it.
     unlisted: tuple[str, ...] = ()
-    start_node: str = ""
-    restart_of: str = ""
-    carried: CarriedState | None = None
+    start_node: str = ""  #: Where the traversal begins.
+    restart_of: str = ""  #: For a ``loop_restart``: the run directory it continues, else empty.
+    #: For a ``loop_restart``: what starting over does not undo; None for every other beginning.
+    carried: SurvivingTotals | None = None
+    #: As in the manifest, which can be made again from here.
     goal: str = ""
     model: str = ""
     node_count: Count = always(0)
     backend: str = ""
     answers: Answers = ""
-    schema_version: Count = always(LOG_FORM)
+    schema_version: Count = always(LOG_FORM)  #: Version of the form of the log's records.
 
     @property
     def description(self) -> str:
@@ -56,23 +45,16 @@ class PipelineStarted(RunEvent, kw_only=True):
 
 
 class PipelineResumed(RunEvent, kw_only=True):
-    """A stopped run goes on.
+    """A stopped run resumes."""
 
-    Attributes:
-        next_node: Where it goes on.
-        graph_hash: Hash of the graph it goes on with.
-        interrupted_node: The stage that was cut off before its commit, or empty.
-        on_interrupted: What becomes of it: ``rerun``, ``ask`` or ``fail``.
-        cut_off: By node: what attempts had consumed that were cut off with their process (``Usage``). A
-            request that was made and whose end is not known is a call without a known price.
-        backend, answers: What answers from now on, as in the manifest.
-    """
-
-    next_node: str = ""
-    graph_hash: str = ""
-    interrupted_node: str = ""
-    on_interrupted: str = ""
+    next_node: str = ""  #: Where it goes on.
+    graph_hash: str = ""  #: Hash of the graph it goes on with.
+    interrupted_node: str = ""  #: The stage that was cut off before its commit, or empty.
+    on_interrupted: str = ""  #: What becomes of it: ``rerun``, ``ask`` or ``fail``.
+    #: By node: what attempts had consumed that were cut off with their process (``Usage``). A request that was made and
+    #: whose end is not known is a call without a known price.
     cut_off: Mapping[str, Any] = msgspec.field(default_factory=no_values)
+    #: What answers from now on, as in the manifest.
     backend: str = ""
     answers: Answers = ""
 
@@ -83,36 +65,27 @@ class PipelineResumed(RunEvent, kw_only=True):
 
     @property
     def what_becomes_of_it(self) -> str:
-        """What becomes of the stage that was cut off, in words that follow its name; empty when none was."""
+        """The fate of the interrupted stage, in words that follow its name; empty if there is none."""
         return _CUT_OFF.get(self.on_interrupted, "")
 
     @property
     def node_id(self) -> str:
-        """Where it goes on."""
+        """The node where the run continues."""
         return self.next_node
 
 
 class PipelineRewound(RunEvent, kw_only=True):
-    """The run goes back to just before a visit; what came after is set aside, and stays in the log.
+    """The run goes back to just before a visit; what came after is set aside, and stays in the log."""
 
-    Attributes:
-        node: The node that is visited next.
-        visit: Number of the visit that it goes back behind; the next one has a new number.
-        to_sequence: The last event before that visit: those after it, up to this one, count no more.
-        stages: How many stages are set aside.
-        carried: What going back does not undo of a run: what was spent, which visit
-            numbers are used.
-        context: Values of the context that are others from there on, as the context keeps them.
-        prompt: The prompt of that node from there on, in this run; empty for that of the graph.
-    """
-
-    node: str = ""
-    visit: Count
-    to_sequence: Count
-    stages: Count = always(0)
-    carried: CarriedState | None = None
+    node: str = ""  #: The node that is visited next.
+    visit: Count  #: Number of the visit that it goes back behind; the next one has a new number.
+    to_sequence: Count  #: The last event before that visit: those after it, up to this one, count no more.
+    stages: Count = always(0)  #: How many stages are set aside.
+    #: What going back does not undo of a run: what was spent, which visit numbers are used.
+    carried: SurvivingTotals | None = None
+    #: Values of the context that are others from there on, as the context keeps them.
     context: Mapping[str, Any] = msgspec.field(default_factory=no_values)
-    prompt: str = ""
+    prompt: str = ""  #: The prompt of that node from there on, in this run; empty for that of the graph.
 
     @property
     def description(self) -> str:
@@ -123,32 +96,22 @@ class PipelineRewound(RunEvent, kw_only=True):
 
     @property
     def node_id(self) -> str:
-        """Where it goes on."""
+        """The node where the run continues."""
         return self.node
 
 
 class PipelineForked(RunEvent, kw_only=True):
-    """The run begins here as a fork: what stands before is a copy of its parent's way.
+    """The run begins here as a fork: what stands before is a copy of its parent's way."""
 
-    Attributes:
-        node: The node that is visited next.
-        visit: Number of the visit that the parent made there.
-        parent_id: Run id of the parent.
-        parent_root: Its run directory, as it was called then.
-        parent_sequence: The last event of the parent's log that was copied.
-        context: Values of the context that are others from here on, as the context keeps them.
-        prompt: The prompt of that node from here on, in this run; empty for that of the graph.
-        spent: What the parent had consumed by then; the fork counts its own alone.
-    """
-
-    node: str = ""
-    visit: Count
-    parent_id: str = ""
-    parent_root: str = ""
-    parent_sequence: Count = always(0)
+    node: str = ""  #: The node that is visited next.
+    visit: Count  #: Number of the visit that the parent made there.
+    parent_id: str = ""  #: Run id of the parent.
+    parent_root: str = ""  #: Its run directory, as it was called then.
+    parent_sequence: Count = always(0)  #: The last event of the parent's log that was copied.
+    #: Values of the context that are others from here on, as the context keeps them.
     context: Mapping[str, Any] = msgspec.field(default_factory=no_values)
-    prompt: str = ""
-    spent: Usage | None = None
+    prompt: str = ""  #: The prompt of that node from here on, in this run; empty for that of the graph.
+    spent: Usage | None = None  #: What the parent had consumed by then; the fork counts its own alone.
 
     @property
     def description(self) -> str:
@@ -158,7 +121,7 @@ class PipelineForked(RunEvent, kw_only=True):
 
     @property
     def node_id(self) -> str:
-        """Where it goes on."""
+        """The node where the run continues."""
         return self.node
 
 
@@ -180,19 +143,12 @@ class PipelineCompleted(RunEvent, kw_only=True):
 
 
 class PipelineFailed(RunEvent, kw_only=True):
-    """The run ended in failure.
+    """The run ended in failure."""
 
-    Attributes:
-        error: The reason.
-        duration: Seconds of running time.
-        is_resumable: A bound or budget stopped it: with a higher one it may go on.
-        bound: Name of that bound, or empty.
-    """
-
-    error: str = ""
-    duration: float
-    is_resumable: bool = False
-    bound: str = ""
+    error: str = ""  #: The reason.
+    duration: float  #: Seconds of running time.
+    is_resumable: bool = False  #: A bound or budget stopped it: with a higher one it may go on.
+    bound: str = ""  #: Name of that bound, or empty.
 
     @property
     def description(self) -> str:
@@ -201,19 +157,12 @@ class PipelineFailed(RunEvent, kw_only=True):
 
 
 class PipelineInterrupted(RunEvent, kw_only=True):
-    """The run was stopped, or paused after a step, and can be resumed.
+    """The run was stopped, or paused after a step, and can be resumed."""
 
-    Attributes:
-        reason: ``cancelled``, ``paused``, the storage fault, or why a stage could not be executed.
-        next_node: Where a resume goes on.
-        duration: Seconds of running time.
-        is_unmeasured: A stage could not be executed for a reason outside the pipeline (ruling 51).
-    """
-
-    reason: str = ""
-    next_node: str = ""
-    duration: float = always(0.0)
-    is_unmeasured: bool = False
+    reason: str = ""  #: ``cancelled``, ``paused``, the storage fault, or why a stage could not be executed.
+    next_node: str = ""  #: Where a resume goes on.
+    duration: float = always(0.0)  #: Seconds of running time.
+    is_unmeasured: bool = False  #: A stage could not be executed for a reason outside the pipeline (ruling 51).
 
     @property
     def description(self) -> str:
@@ -222,17 +171,11 @@ class PipelineInterrupted(RunEvent, kw_only=True):
 
 
 class PipelineRestarted(RunEvent, kw_only=True):
-    """A ``loop_restart`` edge was taken: the run goes on in a fresh directory (ruling 21).
+    """A ``loop_restart`` edge was taken: the run continues in a fresh directory (ruling 21)."""
 
-    Attributes:
-        target: Where the fresh run begins.
-        restarts: How many restarts there were, this one included.
-        logs_root: The fresh run directory.
-    """
-
-    target: str = ""
-    restarts: Count
-    logs_root: str = ""
+    target: str = ""  #: Where the fresh run begins.
+    restarts: Count  #: How many restarts there were, this one included.
+    logs_root: str = ""  #: The fresh run directory.
 
     @property
     def description(self) -> str:
@@ -246,19 +189,12 @@ SESSION_STARTS: Final = (PipelineStarted, PipelineResumed, PipelineRewound, Pipe
 
 
 class GoalGateUnsatisfied(RunEvent, kw_only=True):
-    """At the exit a goal gate was not satisfied, and the run goes back (spec 3.4).
+    """At the exit a goal gate was not satisfied, and the run goes back (spec 3.4)."""
 
-    Attributes:
-        gate: The unsatisfied gate.
-        target: Where the run goes on.
-        redirects: How many times gates have sent the run back, this one included.
-        passed_over: Gates between target and exit that must be executed again (ruling 17).
-    """
-
-    gate: str = ""
-    target: str = ""
-    redirects: Count
-    passed_over: tuple[str, ...] = ()
+    gate: str = ""  #: The unsatisfied gate.
+    target: str = ""  #: Where the run goes on.
+    redirects: Count  #: How many times gates have sent the run back, this one included.
+    passed_over: tuple[str, ...] = ()  #: Gates between target and exit that must be executed again (ruling 17).
 
     @property
     def node_id(self) -> str:

@@ -26,16 +26,11 @@ MODULES: Final = (pipelines, stages, call_events, interviews, fan_out_events, ch
 
 
 class ChildEvent(StageSignal, kw_only=True):
-    """An event of a child run, for who watches the parent; it is recorded in the child's own log.
-
-    Attributes:
-        child_id: Run id of the child.
-        event: What happened there; for a child's child a ``ChildEvent`` again.
-    """
+    """An event of a child run, for who watches the parent; it is recorded in the child's own log."""
 
     is_durable: ClassVar[bool] = False
-    child_id: str = ""
-    event: AnyEvent
+    child_id: str = ""  #: Run id of the child.
+    event: AnyEvent  #: What happened there; for a child's child a ``ChildEvent`` again.
 
     @property
     def description(self) -> str:
@@ -62,13 +57,9 @@ else:
 
 
 class UnknownEvent(RunEvent, kw_only=True):
-    """An event that a newer version wrote: kept as it is, and believed in no part.
+    """An event that a newer version wrote: kept as it is, and believed in no part."""
 
-    Attributes:
-        values: All that it says.
-    """
-
-    values: Mapping[str, Any] = msgspec.field(default_factory=no_values)
+    values: Mapping[str, Any] = msgspec.field(default_factory=no_values)  #: All that it says.
 
     @property
     def type(self) -> str:
@@ -81,7 +72,7 @@ class UnknownEvent(RunEvent, kw_only=True):
         return f"{self.type}: of a newer version of attractor_nb, and not known to this one"
 
     def to_plain(self) -> dict[str, Any]:
-        """What it said."""
+        """The values of the event as JSON."""
         own = {"sequence": self.sequence, "time": self.time, "run_id": self.run_id}
         return {**self.values, **own}
 
@@ -92,20 +83,12 @@ def _decoder() -> msgspec.json.Decoder[Event]:
 
 
 def read_event(text: bytes) -> Event:
-    """The event of a JSON text.
-
-    Raises:
-        ValueError: It is none, or one that ``event_from_plain`` keeps as unknown.
-    """
+    """The event of a JSON text."""
     return _decoder().decode(text)
 
 
 def event_from_plain(plain: Mapping[str, Any]) -> Event:
-    """The inverse of ``Event.to_plain``; what an event of that type does not have is left out.
-
-    Raises:
-        ValueError: The record is no event, or has a wrong value; the message says where.
-    """
+    """The inverse of ``Event.to_plain``; what an event of that type does not have is left out."""
     try:
         if isinstance(plain.get("type"), str) and plain["type"] not in EVENT_TYPES:
             return UnknownEvent.from_plain({**plain, "type": "UnknownEvent", "values": dict(plain)})

@@ -13,7 +13,7 @@ from attractor_nb.model.record import Count, always, no_values
 
 
 class StageEvent(Event, kw_only=True):
-    """What the events of one stage have.
+    """The common fields of the events of one stage.
 
     Attributes:
         name: The node's id.
@@ -35,7 +35,7 @@ class StageEvent(Event, kw_only=True):
 
 
 class StageSignal(StageEvent, kw_only=True):
-    """What happens while a stage is under way."""
+    """An event of a stage that is still running."""
 
     branch: str = ""
     name: str = ""
@@ -54,18 +54,12 @@ class AttemptEvent(StageEvent, kw_only=True):
 
 
 class StageStarted(AttemptEvent, kw_only=True):
-    """An attempt begins: the intent record.
-
-    Attributes:
-        handler_type: The handler that runs it.
-        fidelity: Resolved fidelity mode of a model stage (spec 5.4), else empty.
-        thread: Thread key under ``full`` fidelity, else empty.
-    """
+    """An attempt begins: the intent record."""
 
     branch: str = ""
-    handler_type: str = ""
-    fidelity: str = ""
-    thread: str = ""
+    handler_type: str = ""  #: The handler that runs it.
+    fidelity: str = ""  #: Resolved fidelity mode of a model stage (spec 5.4), else empty.
+    thread: str = ""  #: Thread key under ``full`` fidelity, else empty.
 
     @property
     def description(self) -> str:
@@ -74,42 +68,27 @@ class StageStarted(AttemptEvent, kw_only=True):
 
 
 class StageEnd(AttemptEvent, kw_only=True):
-    """The commit of a stage, and with ``will_retry`` the end of an attempt that is not the last.
+    """The commit of a stage, and with ``will_retry`` the end of an attempt that is not the last."""
 
-    Attributes:
-        duration: Seconds, waits between attempts included.
-        outcome: The final outcome without its context updates, which ``context`` has.
-        context: Every context key that the stage changed, with its new value.
-        next_node: Where the run goes on; empty when it ends here.
-        edge: Position of the edge taken in ``Graph.edges``; None for a jump or an end.
-        route: Why that way: ``condition``, ``preferred_label``, ``suggested_id``, ``default``,
-            ``weight``, ``retry_target``, ``end`` …
-        route_detail: What decided it, in words: the condition and the values that it saw.
-        logs: Entries the stage appended to the run log.
-        node_usage: What the node has consumed in this run, this attempt included; None when the attempt
-            consumed nothing.
-        run_usage: What the whole run has consumed, likewise.
-        is_cached: The result came from the cache: nothing was executed, and it consumed nothing.
-        saved: What it had consumed when it was executed; None when that is not known.
-        thread: The thread whose conversation goes on with what the attempt saved, or empty (spec 5.4).
-        commit: The commit of the run's worktree at which the stage left it; empty where there is none.
-    """
-
-    duration: float = always(0.0)
-    outcome: Outcome
+    duration: float = always(0.0)  #: Seconds, waits between attempts included.
+    outcome: Outcome  #: The final outcome without its context updates, which ``context`` has.
     branch: str = ""
+    #: Every context key that the stage changed, with its new value.
     context: Mapping[str, Any] = msgspec.field(default_factory=no_values)
-    next_node: str = ""
-    edge: Count | None = None
+    next_node: str = ""  #: Where the run goes on; empty when it ends here.
+    edge: Count | None = None  #: Position of the edge taken in ``Graph.edges``; None for a jump or an end.
+    #: Why that way: ``condition``, ``preferred_label``, ``suggested_id``, ``default``, ``weight``, ``retry_target``,
+    #: ``end`` …
     route: str = ""
-    route_detail: str = ""
-    logs: tuple[str, ...] = ()
-    thread: str = ""
-    commit: str = ""
+    route_detail: str = ""  #: What decided it, in words: the condition and the values that it saw.
+    logs: tuple[str, ...] = ()  #: Entries the stage appended to the run log.
+    thread: str = ""  #: The thread whose conversation goes on with what the attempt saved, or empty (spec 5.4).
+    commit: str = ""  #: The commit of the run's worktree at which the stage left it; empty where there is none.
+    #: What the node has consumed in this run, this attempt included; None when the attempt consumed nothing.
     node_usage: Usage | None = None
-    run_usage: Usage | None = None
-    is_cached: bool = False
-    saved: Usage | None = None
+    run_usage: Usage | None = None  #: What the whole run has consumed, likewise.
+    is_cached: bool = False  #: The result came from the cache: nothing was executed, and it consumed nothing.
+    saved: Usage | None = None  #: What it had consumed when it was executed; None when that is not known.
 
     @property
     def is_commit(self) -> bool:
@@ -157,13 +136,8 @@ class StageRetrying(StageSignal, kw_only=True):
 
 
 class StageOutput(StageSignal, kw_only=True):
-    """A piece of a stage's output as it arrives: tokens of a model, lines of a tool.
-
-    Attributes:
-        text: The piece.
-        channel: ``response``, ``stdout`` or ``stderr``.
-    """
+    """A piece of a stage's output as it arrives: tokens of a model, lines of a tool."""
 
     is_durable: ClassVar[bool] = False
-    text: str = ""
-    channel: str = always("response")
+    text: str = ""  #: The piece.
+    channel: str = always("response")  #: ``response``, ``stdout`` or ``stderr``.

@@ -6,14 +6,19 @@ An attribute that is not in the table is kept as written (ruling 5).
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping  # noqa: TC003 - nodes are structs, whose types are looked up
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, Final, TypeVar, overload
 
-from attractor_nb.model.vocabulary.attribute_kinds import AttributeSpec, AttrType, AttrValue, Scope
-from attractor_nb.model.vocabulary.attribute_table import TABLE
-from attractor_nb.model.vocabulary.duration import Duration, parse_duration
+import msgspec
+
+from attractor_nb.model.vocabulary.attribute_table import TABLE, AttributeSpec, AttrType, AttrValue, Scope
+from attractor_nb.model.vocabulary.value_forms import Duration, parse_duration
+from attractor_nb.source import Span  # noqa: TC001 - as above
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
 
 _INDEX: Final = {(row.scope, row.name): row for row in TABLE}
 _INTEGER = re.compile(r"[+-]?[0-9]+\Z")
@@ -74,3 +79,47 @@ def literal_text(value: AttrValue) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
+
+
+# The base of graph, node and edge: attributes, read by their types in the attribute table.
+
+T = TypeVar("T", str, int, float, bool, Duration)
+NO_ATTRS: Mapping[str, AttrValue] = MappingProxyType({})
+
+
+class AttrSpan(msgspec.Struct, frozen=True):
+    """The position of an attribute: its name, and its value as written (quotes included)."""
+
+    name: Span
+    value: Span
+
+
+NO_SPANS: Mapping[str, AttrSpan] = MappingProxyType({})
+
+
+class Attributed:
+    """Typed reading of ``attrs`` through the attribute table, shared by graph, node and edge."""
+
+    __slots__ = ()
+    attrs: Mapping[str, AttrValue]
+    _scope: ClassVar[Scope]
+
+    @overload
+    def get(self, name: str, kind: type[T]) -> T | None: ...
+    @overload
+    def get(self, name: str, kind: type[T], default: T) -> T: ...
+    def get(self, name: str, kind: type[T], default: T | None = None) -> T | None:
+        """The value of an attribute if it is set and of that kind, else ``default``.
+
+        A value of the wrong kind was reported by lint and counts as unset.
+        """
+        value = self.attrs.get(name)
+        if kind is str and value is not None and not isinstance(value, str):
+            value = literal_text(value)
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
+            return value
+        if default is None and (row := attribute(self._scope, name)) and isinstance(row.default, kind):
+            return row.default
+        return default

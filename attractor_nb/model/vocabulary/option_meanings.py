@@ -1,4 +1,4 @@
-"""What each option means, in one line: for signatures, magics, the command line and the docs; and its flag.
+"""The meaning of each option in one line, for signatures, magics, the command line and the docs; and its flag.
 
 ``runtime/prepare/run_options.py`` composes the docstrings of ``Pipeline``, ``run``, ``map`` and their kin from them.
 """
@@ -64,7 +64,7 @@ OF_A_RUN: Final = {
 
 
 class Flag(NamedTuple):
-    """How the command line reads an option of a run, such as ``--max-steps N``."""
+    """The command-line flag of a run's option, such as ``--max-steps N``."""
 
     #: The type of its value.
     kind: type = str

@@ -1,4 +1,4 @@
-"""Which shape means which handler type (spec 2.8, appendix B; ruling 6)."""
+"""The handler type of each shape (spec 2.8, appendix B; ruling 6)."""
 
 from __future__ import annotations
 

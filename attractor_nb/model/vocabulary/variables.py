@@ -17,19 +17,22 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from attractor_nb.model.calls.attachment import ATTACH, described, is_attachment, without_bytes
-from attractor_nb.model.excerpts import first_lines, last_lines
-from attractor_nb.model.vocabulary.value_paths import CONTEXT_PREFIX, named_value
+from attractor_nb.errors import MappingSyntaxError
+from attractor_nb.model.calls.messages import ATTACH, described, is_attachment, without_bytes
+from attractor_nb.model.texts import first_lines, last_lines
+from attractor_nb.model.vocabulary.value_forms import CONTEXT_PREFIX, QUOTED, EntryReader, named_value
+from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     Lookup = Callable[[str], Any]
-    """Gives what a name stands for, or ``MISSING``."""
+
 
 GOAL: Final = "goal"
 FILTERS: Final = ("head", "tail")
@@ -49,28 +52,18 @@ _READ_AS_MORE: Final = re.compile(r"\$(?=[${A-Za-z_]|\Z)")
 
 
 class Variable(msgspec.Struct, frozen=True):
-    """A variable as it is written.
+    """A variable as it is written."""
 
-    Attributes:
-        name: What it names.
-        start: Where it begins in the text.
-        end: Where it ends.
-        is_braced: It is written with braces.
-        filter: ``head``, ``tail``, or empty.
-        size: How many characters the filter leaves.
-        default: What is put in where the name names nothing or an empty text; None when nobody says.
-    """
-
-    name: str
-    start: int
-    end: int
-    is_braced: bool = False
-    filter: str = ""
-    size: int = 0
-    default: str | None = None
+    name: str  #: What it names.
+    start: int  #: Where it begins in the text.
+    end: int  #: Where it ends.
+    is_braced: bool = False  #: It is written with braces.
+    filter: str = ""  #: ``head``, ``tail``, or empty.
+    size: int = 0  #: How many characters the filter leaves.
+    default: str | None = None  #: What is put in where the name names nothing or an empty text; None when nobody says.
 
     def apply(self, value: Any) -> str:
-        """What stands in its place."""
+        """The text that replaces the variable."""
         if is_attachment(value):
             text = described(value)
         else:
@@ -145,7 +138,7 @@ def settled(text: str, name: str, value: str) -> str:
 
 
 def stages_named(text: str) -> Iterator[tuple[int, int]]:
-    """Where the ids of stages stand whose responses, or child runs, a text names.
+    """The positions of the ids of stages whose responses or child runs a text names.
 
     >>> text = "${plan.response:tail 9} ${plan.depth}"
     >>> [text[start:end] for start, end in stages_named(text)]
@@ -209,3 +202,68 @@ def _variable(match: re.Match[str]) -> Variable | None:
         name, default = defaulted.groups()
         return Variable(name.strip(), match.start(), match.end(), is_braced=True, default=(default or "").strip())
     return Variable(inside.strip(), match.start(), match.end(), is_braced=True)
+
+
+# Values passed between a pipeline and its child: ``topic=context.topic, depth=3, tone='dry'`` (spec 9.4).
+#
+# A comma-separated list of ``name=value``. A value is ``context.<key>``, a text in single or double quotes,
+# a number, ``true``, ``false`` or ``null``. Values are data: the value of a key is never parsed as part of a list.
+
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)*")
+_WORD: Final = re.compile(r"[^\s,]+")
+_NUMBER: Final = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?\Z")
+_WORDS: Final = {"true": True, "false": False, "null": None}
+_FORM: Final = "write name=context.key, name='text', name=3 or name=true, with commas between"
+
+
+class Assignment(msgspec.Struct, frozen=True):
+    """One ``name=value``."""
+
+    name: str  #: The key that gets the value.
+    key: str = ""  #: The context key that gives it; empty for a constant.
+    value: Any = None  #: The constant.
+
+
+def parse_mapping(text: str | SourceText) -> tuple[Assignment, ...]:
+    """Read a list of assignments.
+
+    >>> parse_mapping("topic=context.topic, n=3")
+    (Assignment(name='topic', key='topic', value=None), Assignment(name='n', key='', value=3))
+    """
+    source = text if isinstance(text, SourceText) else SourceText(text)
+    reader = EntryReader(source, partial(MappingSyntaxError, hint=_FORM))
+    found: dict[str, Assignment] = {}
+    for assignment, position in reader.entries(partial(_assignment, reader)):
+        if assignment.name in found:
+            span = source.span(position, position + len(assignment.name))
+            raise MappingSyntaxError(f'"{assignment.name}" is assigned twice', span, hint="leave one of them out")
+        found[assignment.name] = assignment
+    return tuple(found.values())
+
+
+def _assignment(reader: EntryReader, position: int) -> tuple[Assignment, int]:
+    source, text = reader.source, reader.source.text
+    name = _NAME.match(text, position)
+    if name is None:
+        raise reader.unexpected(position, "a name")
+    equals = reader.after_space(name.end())
+    if text[equals : equals + 1] != "=":
+        raise reader.unexpected(equals, f'"=" after {name.group()}')
+    start = reader.after_space(equals + 1)
+    if quoted := QUOTED.match(text, start):
+        return Assignment(name.group(), value=quoted.group()[1:-1]), quoted.end()
+    word = _WORD.match(text, start)
+    if word is None:
+        raise reader.unexpected(start, "a value")
+    if (key := word.group()).startswith(CONTEXT_PREFIX) and _NAME.fullmatch(key):
+        return Assignment(name.group(), key=key.removeprefix(CONTEXT_PREFIX)), word.end()
+    if key in _WORDS:
+        return Assignment(name.group(), value=_WORDS[key]), word.end()
+    if _NUMBER.match(key):
+        return Assignment(name.group(), value=float(key) if "." in key else int(key)), word.end()
+    hint = f"write context.{key} for a value of the context, or '{key}' for the text" if _NAME.fullmatch(key) else _FORM
+    raise MappingSyntaxError(f'"{key}" is not a value', source.span(start, word.end()), hint=hint)
+
+
+if TYPE_CHECKING:
+    """Gives what a name stands for, or ``MISSING``."""

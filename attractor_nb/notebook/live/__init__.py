@@ -1,1 +1,1 @@
-"""What moves in a cell: the live view of a run or a map, its questions, what its output keeps."""
+"""Live views in a cell: of a run or a map, its questions, and the static output that remains."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import traitlets
 
-from attractor_nb.notebook.live.gate_card import GateCards
+from attractor_nb.notebook.live.gate_card import ClickedAnswer, GateCards
 from attractor_nb.notebook.view_actions import ActingView
 from attractor_nb.views.folding import take_delta
 from attractor_nb.views.frontend import script, widget_styles
@@ -25,7 +25,6 @@ from attractor_nb.views.frontend import script, widget_styles
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from attractor_nb.notebook.live.gate_card import HandedIn
     from attractor_nb.views.state import Delta
 
 WHOLE_INTERVAL_SECONDS: Final = 0.2
@@ -37,36 +36,28 @@ _PARTS: Final = ("nodes", "edges", "children")
 
 
 class GraphView(ActingView, GateCards):
-    """A drawing that follows a run, with the cards of its questions beside it.
-
-    Attributes:
-        svg: The drawing, by ``views.drawings.svg``.
-        marks: Path of the sign of each status.
-        caption: Name of the pipeline, for screen readers.
-        directory: The run directory, for whoever has lost the kernel.
-        has_beats: Whether the kernel says now and then that it lives.
-        has_output: Whether room is reserved for streamed output.
-        states: The whole truth: ``nodes``, ``edges``, ``children`` (the same of child runs), ``line``
-            (the status line), ``tails`` (the latest words of nodes, who spoke last at the end), ``debugger``
-            (``Debugger.to_plain``), ``others`` (``beside``), ``answer`` (``FinalAnswer``, at the end).
-        has_beside: Whether it can open its replay, its timeline and other runs beside itself.
-    """
+    """A drawing that follows a run, with the cards of its questions beside it."""
 
     _esm = script("live_view")
     _css = widget_styles()
-    svg = traitlets.Unicode().tag(sync=True)
-    marks = traitlets.Dict().tag(sync=True)
-    caption = traitlets.Unicode().tag(sync=True)
-    directory = traitlets.Unicode().tag(sync=True)
+    svg = traitlets.Unicode().tag(sync=True)  #: The drawing, by ``views.drawings.svg``.
+    marks = traitlets.Dict().tag(sync=True)  #: Path of the sign of each status.
+    caption = traitlets.Unicode().tag(sync=True)  #: Name of the pipeline, for screen readers.
+    directory = traitlets.Unicode().tag(sync=True)  #: The run directory, for whoever has lost the kernel.
+    #: Whether the kernel says now and then that it lives.
     has_beats = traitlets.Bool(default_value=False).tag(sync=True)
-    has_output = traitlets.Bool(default_value=False).tag(sync=True)
+    has_output = traitlets.Bool(default_value=False).tag(sync=True)  #: Whether room is reserved for streamed output.
+    #: The whole truth: ``nodes``, ``edges``, ``children`` (the same of child runs), ``line`` (the status line),
+    #: ``tails`` (the latest words of nodes, who spoke last at the end), ``debugger`` (``Debugger.to_plain``),
+    #: ``others`` (``beside``), ``answer`` (``FinalAnswer``, at the end).
     states = traitlets.Dict().tag(sync=True)
+    #: Whether it can open its replay, its timeline and other runs beside itself.
     has_beside = traitlets.Bool(default_value=True).tag(sync=True)
 
     def __init__(
         self,
         *,
-        on_answer: Callable[[HandedIn], object],
+        on_answer: Callable[[ClickedAnswer], object],
         on_stop: Callable[[], None],
         on_inspect: Callable[[dict[str, Any]], dict[str, Any]],
         on_debug: Callable[[dict[str, Any]], dict[str, Any]],
@@ -79,7 +70,7 @@ class GraphView(ActingView, GateCards):
             on_answer: Hands in an answer of a card. Raises our errors.
             on_stop: Called when Stop is clicked.
             on_inspect: Answers a question of the inspector; see ``studio.inspect.inspect_run.answer_inspection``.
-            on_debug: Does what the debugger's bar asks for; see ``studio.debug.debug_requests``.
+            on_debug: Does what the debugger's bar asks for; see ``studio.debugger``.
             on_beside: Opens what is asked for beside the run; see ``Beside``.
             traits: Initial values.
         """

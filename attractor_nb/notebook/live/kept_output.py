@@ -1,7 +1,7 @@
-"""What is kept of a run in the output of its cell: the picture, how it stands, and the call that goes on.
+"""The saved output of a run's cell: the picture, the state, and the call that continues the run.
 
-The live view stands in for it while there is a kernel (``views/web/place.js``). It is what a notebook shows
-that was saved, is not trusted, or has lost its kernel.
+The live view replaces it while there is a kernel (``views/web/place.js``). A notebook that was saved, is not
+trusted, or has lost its kernel shows it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from markupsafe import Markup
 
 from attractor_nb.errors import AttractorError
 from attractor_nb.model.states import RunStatus
-from attractor_nb.model.vocabulary.labels import label_text
+from attractor_nb.model.vocabulary.value_forms import label_text
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.handles.presenters import name_of
 from attractor_nb.storage.stored_run import has_event_log
 from attractor_nb.studio.history.waiting_gates import load_call, shown_place
-from attractor_nb.views.drawings.still import SVG_TYPE, picture_bundle
-from attractor_nb.views.drawings.svg import render_svg
+from attractor_nb.views.drawings.svg import SVG_TYPE, picture_bundle, render_svg
 from attractor_nb.views.markup import element
 from attractor_nb.views.summary_line import run_summary
 
@@ -44,22 +43,17 @@ _TEXT_STYLE: Final = "white-space:pre-wrap;overflow-wrap:anywhere;margin:6px 0"
 
 @dataclass(frozen=True, slots=True)
 class FinalAnswer:
-    """What was said last.
+    """The final answer of a run."""
 
-    Attributes:
-        node: Who said it.
-        text: What; without secrets, and not longer than is shown.
-    """
-
-    node: str
-    text: str
+    node: str  #: Who said it.
+    text: str  #: What; without secrets, and not longer than is shown.
 
 
 def final_answer(run: ShownRun, view: RunView) -> FinalAnswer | None:
-    """What was said last in a run, as it is shown; None when nothing was, or it cannot be read.
+    """The final answer of a run, as displayed. None if there is none, or it cannot be read.
 
     Args:
-        view: How it stands.
+        view: Its current view.
     """
     node = _last_speaker(view, run.graph)
     with suppress(AttractorError):
@@ -113,7 +107,7 @@ def run_bundle(
     """The static output of a run.
 
     Args:
-        view: How it stands.
+        view: Its current view.
         logs_root: Its run directory.
         place: The key of its live view.
         questions: The questions that wait.
@@ -151,7 +145,7 @@ def _question_words(asked: InterviewStarted) -> str:
 
 
 def _next_step(call: str, status: RunStatus) -> str:
-    """What to do with it later; a run that was under way is saved as such, and may have gone on since."""
+    """The next step for a reader of the saved output; a live run is saved as such, and may have continued since."""
     if not call:
         return "The run is not stored: without its kernel it cannot be opened again."
     if status is RunStatus.INTERRUPTED:

@@ -5,20 +5,26 @@ a kernel. Events set traits, and what is kept is renewed when something happens 
 question, its answer, the end. At the end the widgets stay as they are.
 """
 
-from __future__ import annotations
-
 # IPython and ipywidgets have no types here.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
 import copy
 import sys
 import time
+from contextlib import contextmanager
+from contextvars import ContextVar
 from os import urandom
+from threading import RLock
+from time import localtime, strftime
 from typing import TYPE_CHECKING, Any, Final
 
 from IPython.display import display
 from msgspec.structs import replace
 
 from attractor_nb.account import signed_here
+from attractor_nb.errors import AttractorError, RunNotFound
 from attractor_nb.model.child import CHILD_SEPARATOR
 from attractor_nb.model.events import (
     ChildEvent,
@@ -37,17 +43,17 @@ from attractor_nb.model.events import (
     StageOutput,
 )
 from attractor_nb.model.question import BY_CLICK
-from attractor_nb.notebook.live.gate_card import NONE_WAITS
+from attractor_nb.notebook.live.gate_card import NONE_WAITS, ClickedAnswer
 from attractor_nb.notebook.live.graph_view import TAIL_CHARS, TAILS, GraphView
-from attractor_nb.notebook.live.kept_output import SPEAKING_TYPES, final_answer, run_bundle
-from attractor_nb.notebook.live.opened_views import Beside
+from attractor_nb.notebook.live.kept_output import SPEAKING_TYPES, final_answer, run_bundle, show_kept
 from attractor_nb.notebook.live.painting import LoopPainter, ThreadPainter
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.handles.presenters import name_of
-from attractor_nb.studio.debug.debug_requests import answer_debugging
+from attractor_nb.runtime.wired_run import runs_under_way
+from attractor_nb.studio.debugger import answer_debugging
 from attractor_nb.studio.history.waiting_gates import resume_call, shown_place
 from attractor_nb.studio.inspect.inspect_run import answer_inspection
-from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.folding import fold_event, merge_deltas
 from attractor_nb.views.shown_questions import plain_question
@@ -55,12 +61,12 @@ from attractor_nb.views.summary_line import status_line
 from attractor_nb.views.texts.prose import prose_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator, Mapping
 
     from attractor_nb.model.graph import Graph, Node
-    from attractor_nb.notebook.live.gate_card import HandedIn
     from attractor_nb.notebook.view_actions import OpenViews, Output, ShownRun
     from attractor_nb.views.state import Delta
+
 
 GATE_TYPE: Final = "wait.human"
 SETTLE_SECONDS: Final = 5.0
@@ -255,7 +261,7 @@ class LiveRun:
             name=name_of(self.run),
         )
 
-    def _hand_in(self, handed: HandedIn) -> None:
+    def _hand_in(self, handed: ClickedAnswer) -> None:
         """Hand in what a person has clicked; raises what the run says against it."""
         self.run.answer(
             handed.gate, handed.choice, text=handed.text, form=handed.form, answered_by=signed_here(BY_CLICK)
@@ -275,7 +281,7 @@ class LiveRun:
             self._views.let_go()
 
     def _show_end(self) -> None:
-        """What a run shows that goes on no more, here or at all: the line without a clock, and the answer."""
+        """Show the end of a run that is over or has left this kernel: the line without a clock, and the answer."""
         line = status_line(self._view, self.run.graph, started=self._started, now=time.time())
         latest = self._answer
         answer = {"node": latest.node, "text": latest.text, "shown": prose_of(latest.text)} if latest else {}
@@ -292,7 +298,7 @@ def _with_those_below(graph: Graph) -> list[tuple[Graph, Node]]:
 
 
 def _output_of(event: Event) -> tuple[str, str] | None:
-    """Who said what, if the event is a piece of output: of the run's own stage, or of one in a child run."""
+    """The node and text of an event of output: of the run's own stage, or of one in a child run."""
     above: list[str] = []
     while isinstance(event, ChildEvent):
         above.append(event.name)
@@ -307,3 +313,171 @@ def _is_debugging(event: Event) -> bool:
     while isinstance(event, ChildEvent):
         event = event.event
     return isinstance(event, DEBUGGER_NEWS)
+
+
+# Views that open beside the live view of a run: replay, timeline, the resumed run, another run.
+#
+# Each has a place of its own, which the browser inserts where the view was requested.
+
+
+class Beside:
+    """The views that open beside the view of one run."""
+
+    def __init__(self, run: Any, views: OpenViews | None) -> None:
+        self._run = run
+        self._views = views
+        self._opened: dict[str, Any] = {}
+
+    def answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Do what the browser asks for; the place of what was opened, or what is said against it."""
+        what, name = str(asked.get("what", "")), str(asked.get("run", ""))
+        reply = {"kind": "beside", "what": what, "run": name}
+        try:
+            return {**reply, "place": self._place(what, name)}
+        except AttractorError as error:
+            return {**reply, "problem": redacted(str(error))}
+
+    def others(self) -> list[dict[str, str]]:
+        """The other runs of the pipeline that wait for a person: ``run`` and ``words``."""
+        return self._views.waiting_beside(self._run) if self._views else []
+
+    def close(self) -> None:
+        """Let go of what was opened."""
+        for view in self._opened.values():
+            view.close()
+        self._opened.clear()
+
+    def _place(self, what: str, name: str) -> str:
+        match what:
+            case "replay" | "timeline":
+                return self._open(what)
+            case "resume" if self._views is not None:
+                with self._views.caught() as views:
+                    self._run.resume()
+                return views[-1].key if views else ""
+            case "show" if self._views is not None:
+                other = self._other(name)
+                return (self._views.view_of(other) or self._views.open(other)).key
+            case "stop" if self._views is not None:
+                self._other(name).cancel()
+            case _:
+                pass
+        return ""
+
+    def _open(self, what: str) -> str:
+        if what not in self._opened:
+            self._opened[what] = _made(what, self._run, self._views)
+        return self._opened[what].place
+
+    def _other(self, name: str) -> Any:
+        assert self._views is not None
+        other = self._views.run_here(name)
+        if other is None:
+            raise RunNotFound(f"run {name} is no longer active", hint="runs() lists past runs")
+        return other
+
+
+def _made(what: str, run: Any, views: OpenViews | None) -> Any:
+    from attractor_nb.notebook.view_actions import ReplayView, TimelineView  # noqa: PLC0415 - most open neither
+
+    key = urandom(8).hex()
+    if what == "replay":
+        return ReplayView(run.replay(), key, views)
+    return TimelineView(run.timeline(), key)
+
+
+# The live views of the runs of one shell: made, found again, and let go when there are many newer ones.
+
+MOST_OVER: Final = 16
+"""How many views of runs that are over stay alive; those of older ones leave their places to what is kept."""
+
+
+class LiveRuns:
+    """The live views of one shell."""
+
+    def __init__(self, most_over: int = MOST_OVER) -> None:
+        self._most_over = most_over
+        self._views: list[LiveRun] = []
+        self._changes = RLock()
+        self._caught: ContextVar[list[LiveRun] | None] = ContextVar("caught", default=None)
+
+    def view_of(self, run: object) -> LiveRun | None:
+        """The view of a run that is alive, or None."""
+        with self._changes:
+            return next((view for view in self._views if view.run is run), None)
+
+    def present(self, run: ShownRun) -> LiveRun:
+        """Show a run that is about to start: in the current cell, or where somebody has asked for it."""
+        caught = self._caught.get()
+        view = self.open(run, is_followed=True, is_shown=caught is None)
+        if caught is not None:
+            caught.append(view)
+        return view
+
+    def show(self, run: ShownRun) -> None:
+        """Show a run as it stands, in the current cell."""
+        if view := self.view_of(run):
+            view.show()
+        else:
+            self.open(run, is_shown=True)
+
+    def open(self, run: ShownRun, *, is_followed: bool = False, is_shown: bool = False, key: str = "") -> LiveRun:
+        """A view of a run.
+
+        Args:
+            is_followed: It is about to start; otherwise it is shown as it stands.
+            is_shown: Display it in the current cell: what is kept first, then the view in its place.
+            key: Of the place where it stands in; a new one by default.
+        """
+        key = key or urandom(8).hex()
+        answer = None if is_followed else final_answer(run, run.view)
+        others = [other["words"] for other in self.waiting_beside(run)]
+        output = show_kept(run, key, answer, others) if is_shown else None
+
+        view = LiveRun(run, views=self, is_followed=is_followed, output=output, key=key)
+        with self._changes:
+            self._views.append(view)
+        self.let_go()
+        return view
+
+    @contextmanager
+    def caught(self) -> Generator[list[LiveRun]]:
+        """Runs that start meanwhile are not displayed: who starts them gives their views a place."""
+        views: list[LiveRun] = []
+        token = self._caught.set(views)
+        try:
+            yield views
+        finally:
+            self._caught.reset(token)
+
+    def waiting_beside(self, run: ShownRun) -> list[dict[str, str]]:
+        """The other runs of the same pipeline under way here that wait for a person: ``run``, ``words``."""
+        return [
+            {"run": other.id, "words": _words(other)}
+            for other in runs_under_way()
+            if other is not run  # pyright: ignore[reportUnnecessaryComparison] - a Run is both
+            and other.graph.label == run.graph.label
+            and other.gates
+        ]
+
+    def run_here(self, run_id: str) -> Any:
+        """A run under way here, by its id; None when there is none any more."""
+        return next((run for run in runs_under_way() if run.id == run_id), None)
+
+    def let_go(self) -> None:
+        """Close the oldest views of runs that are over, but for the newest of them."""
+        with self._changes:
+            over = [view for view in self._views if view.is_over]
+            gone = over[: max(0, len(over) - self._most_over)]
+            self._views = [view for view in self._views if view not in gone]
+            others = [view for view in self._views if not view.is_over]
+        for view in gone:
+            view.close()
+        for view in others:
+            view.look_beside()
+
+
+def _words(run: Any) -> str:
+    gate = run.gates[0]
+    since = strftime("%H:%M:%S", localtime(gate.since))
+    return f"another run of this pipeline, {run.id}, waits at `{gate.stage}` since {since}"

@@ -1,8 +1,8 @@
-"""Events to pictures at a bounded rate: whoever emits never waits, whoever paints gets batches.
+"""Painting of events at a bounded rate: the emitter never waits, the painter receives batches.
 
 A run may emit thousands of events a second; a front-end follows about fifty messages. A painter
-collects what comes and hands it on at most so often, the first after a quiet time at once. It knows
-neither widgets nor what is painted.
+collects events and passes them on at a limited rate, the first after a quiet time at once. It knows
+neither widgets nor the content of a picture.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from attractor_nb.errors import RunError
 from attractor_nb.runtime.prepare.run_options import ResumeKeywords, takes
-from attractor_nb.storage.run_lists.listing import RunSummary
+from attractor_nb.storage.run_listing import RunSummary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

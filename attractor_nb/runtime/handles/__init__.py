@@ -1,1 +1,1 @@
-"""What is known of work that is done elsewhere, and who waits for it or shows it."""
+"""Handles on work that runs elsewhere: its state, its result, and the presenters that show it."""

@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from attractor_nb.decisions.replays.cache_rules import UNCACHED_TYPES
+from attractor_nb.decisions.replays.cache_keys import UNCACHED_TYPES
 from attractor_nb.errors import OptionError
 from attractor_nb.model.bounded_json import read_bounded_json
-from attractor_nb.model.calls.cached import INPUTS_FILE, CacheLook
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.calls.call_content import INPUTS_FILE, CacheLook, InputChange
 from attractor_nb.model.states import NodeStatus
+from attractor_nb.model.texts import did_you_mean
 from attractor_nb.views.columns import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from attractor_nb.model.calls.call_content import InputChange
     from attractor_nb.model.graph import Graph
     from attractor_nb.views.state import RunView
 
@@ -25,23 +24,15 @@ NO_CACHE = "the run had no cache; give it one: run(cache=True)"
 
 
 class Why(Struct, frozen=True):
-    """Why the latest attempt of a stage was executed, or was not. Its ``repr`` says it in words.
+    """The reason the latest attempt of a stage was executed, or was not. Its ``repr`` is a readable explanation."""
 
-    Attributes:
-        node_id: The node.
-        is_hit: Its result came from the cache.
-        reason: Why, in one sentence.
-        changes: For a stage that was executed: what differs from the nearest earlier result of this node.
-        compared_with: The run of that result, or of the one that was taken; empty when there was none.
-        key: Digest of all that goes into the stage; empty when it is not one for the cache.
-    """
-
-    node_id: str
-    is_hit: bool
-    reason: str
+    node_id: str  #: The node.
+    is_hit: bool  #: Its result came from the cache.
+    reason: str  #: Why, in one sentence.
+    #: For a stage that was executed: what differs from the nearest earlier result of this node.
     changes: tuple[InputChange, ...] = ()
-    compared_with: str = ""
-    key: str = ""
+    compared_with: str = ""  #: The run of that result, or of the one that was taken; empty when there was none.
+    key: str = ""  #: Digest of all that goes into the stage; empty when it is not one for the cache.
 
     def __str__(self) -> str:
         lines = [f"{self.node_id}: {self.reason}"]
@@ -55,16 +46,13 @@ class Why(Struct, frozen=True):
 
 
 def why(node_id: str, graph: Graph, view: RunView, read: Callable[[str, str], str | None]) -> Why:
-    """What a stage's directory says of its look into the cache.
+    """The result of a stage's cache lookup, read from its directory.
 
     Args:
         node_id: The node.
         graph: What runs, or ran.
-        view: How it stands.
+        view: Its state.
         read: Reads a file of a stage's directory.
-
-    Raises:
-        OptionError: The graph has no such node.
     """
     if node_id not in graph.nodes:
         raise OptionError(f"there is no node {node_id!r}{did_you_mean(node_id, graph.nodes)}")
@@ -82,7 +70,7 @@ def why(node_id: str, graph: Graph, view: RunView, read: Callable[[str, str], st
 
 
 def words_of_look(text: str) -> str:
-    """What a look into the cache came to, from the file that tells of it; empty when it has another form."""
+    """The result of a cache lookup in words, from the text of the file that records it; empty for another form."""
     look = _look(text)
     return "" if look is None else _reason(look)
 

@@ -1,4 +1,4 @@
-"""Who shows runs: the notebook registers itself here, so that nothing below it knows a notebook.
+"""Registry of presenters, which show runs: the notebook registers itself, so nothing below depends on it.
 
 A presenter is called in the thread that called ``pipeline.run()``, just before the engine starts:
 in a notebook that is the thread of the cell whose output the live view belongs to.
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from attractor_nb.engine.gate import Gate
+    from attractor_nb.engine.gates import Gate
 
 
 class Presentable(Protocol):
@@ -86,7 +86,7 @@ def register_namer(namer: Namer) -> Callable[[], None]:
 
 
 def name_of(thing: object, *, of_run: bool = False) -> str:
-    """What the user calls a run or a result, or the run of a result; empty where nobody knows."""
+    """The user's name for a run or a result, or for the run of a result; empty when it has none."""
     return next((name for namer in tuple(_namers) if (name := namer(thing, of_run=of_run))), "")
 
 

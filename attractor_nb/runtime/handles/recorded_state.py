@@ -1,7 +1,7 @@
-"""What a stored run says: the state, the questions and the context in which it stands.
+"""The recorded state of a stored run: its state, its open questions and its context.
 
 Resume, rewind and the handle of a loaded run all read it here, so a run looks the same to each of
-them. Checkpoint and log come to the same; a checkpoint is only the shorter way.
+them. Checkpoint and log give the same result; the checkpoint is only faster to read.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.context import Context
+from attractor_nb.context import Context, ValueStore
 from attractor_nb.decisions.kept_state import state_of
 from attractor_nb.decisions.log_history import counted_events, displaced, reaches_behind
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.decisions.traversal import diamonds_of
 from attractor_nb.engine.runner import mirror_graph
-from attractor_nb.engine.system_clock import SystemClock
+from attractor_nb.engine.time_limits import SystemClock
 from attractor_nb.errors import CheckpointCorrupt, OptionError
 from attractor_nb.interrupts import held_interrupts
-from attractor_nb.model.context_values import is_reference
 from attractor_nb.model.events import DebuggerChanged, PipelineForked, PipelineRewound, StageEnd
+from attractor_nb.model.redacted import is_reference
 from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.run_directory import VISITS_NAME, RunDirectory
 from attractor_nb.storage.stages.artifact_store import ArtifactStore
@@ -29,14 +29,13 @@ from attractor_nb.storage.stored_run import StoredRun, has_event_log, read_run
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor_nb.context import ValueStore
     from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.model.events.logged_events import LoggedEvents
 
 MAX_RESTART_HOPS = 10_000
 
 
-def what_holds(stored: StoredRun) -> tuple[Mapping[str, Any] | None, LoggedEvents]:
+def effective_checkpoint_and_tail(stored: StoredRun) -> tuple[Mapping[str, Any] | None, LoggedEvents]:
     """The newest checkpoint, unless a rewind went behind it, and the events after it that count."""
     checkpoint = stored.checkpoint
     if checkpoint is not None and reaches_behind(stored.tail, checkpoint["log_sequence"]):
@@ -51,11 +50,8 @@ def restored_state(plan: Plan, stored: StoredRun, before: RunState | None = None
         plan: The plan.
         stored: The run.
         before: How it began; at the start node if not given.
-
-    Raises:
-        CheckpointCorrupt: The checkpoint's state has a foreign shape.
     """
-    checkpoint, events = what_holds(stored)
+    checkpoint, events = effective_checkpoint_and_tail(stored)
     if checkpoint is None or "state" not in checkpoint:
         state, events = before or RunState(plan.start), counted_events(stored.events)
     else:
@@ -80,7 +76,7 @@ def restored_context(plan: Plan, stored: StoredRun, inputs: Mapping[str, Any], *
         store: Where its large values are.
     """
     context = Context(store=store)
-    checkpoint, events = what_holds(stored)
+    checkpoint, events = effective_checkpoint_and_tail(stored)
     if checkpoint is not None:
         context.restore(checkpoint.get("context", {}), tuple(checkpoint.get("logs", ())))
     else:
@@ -97,7 +93,7 @@ def restored_context(plan: Plan, stored: StoredRun, inputs: Mapping[str, Any], *
 
 
 def kept_directories(stored: StoredRun, counted: LoggedEvents) -> dict[str, str | None]:
-    """Where the files of stages are whose own directory holds a visit that was set aside.
+    """The directories of stages whose own directory holds a visit that was set aside.
 
     Args:
         stored: The directory as it is.
@@ -113,7 +109,7 @@ def kept_directories(stored: StoredRun, counted: LoggedEvents) -> dict[str, str 
 
 
 def restart_directory(stored: StoredRun, state: RunState) -> Path | None:
-    """Where a run went on after a ``loop_restart``: beside this directory, even if both were moved."""
+    """The directory in which a run continued after a ``loop_restart``, even if both were moved; None without one."""
     if not state.restart_logs_root:
         return None
     recorded = Path(state.restart_logs_root)
@@ -125,7 +121,7 @@ def restart_directory(stored: StoredRun, state: RunState) -> Path | None:
 def recorded_commit(stored: StoredRun) -> str:
     """The commit of the run's worktree that its latest stage left; empty when none of its stages left one.
 
-    A restart goes on in the worktree as it is, so what the directories before it say counts, too.
+    A restart continues in the worktree as it is, so the records of the directories before it count, too.
     """
     seen: StoredRun | None = stored
     for _ in range(MAX_RESTART_HOPS):
@@ -140,7 +136,7 @@ def recorded_commit(stored: StoredRun) -> str:
 
 
 def directory_before(stored: StoredRun) -> Path | None:
-    """Which directory's run a ``loop_restart`` took here, even if both were moved; None for the first."""
+    """The directory that a ``loop_restart`` continued here, even if both were moved; None for the first."""
     recorded = str(stored.manifest.get("restart_of", ""))
     if not recorded:
         return None
@@ -157,11 +153,7 @@ class StoredValues:
         self._logs_root = logs_root
 
     def externalize(self, key: str, value: Any) -> dict[str, Any]:  # noqa: ARG002 - the interface of value stores
-        """Refuse: the directory belongs to nobody now.
-
-        Raises:
-            OptionError: Always.
-        """
+        """Refuse: the directory belongs to nobody now."""
         raise OptionError(f"the run has ended; {key!r} is too large to be kept in its context")
 
     def resolve(self, reference: Mapping[str, Any]) -> Any:

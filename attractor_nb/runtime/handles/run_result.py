@@ -1,39 +1,55 @@
-"""What a run came to, and what each of its stages did, as values."""
+"""The result of a run and of each of its stages, as values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+from msgspec import field as msgspec_field
+
 from attractor_nb.decisions.carried import CARRIED_FILE, is_of_thread
 from attractor_nb.lazy_imports import later
-from attractor_nb.model.nearest_name import no_such_key
+from attractor_nb.model.events import (
+    CheckpointSaved,
+    ChildStarted,
+    Event,
+    PipelineStarted,
+    StageEnd,
+    StageOutput,
+    StageStarted,
+)
+from attractor_nb.model.texts import no_such_key
 from attractor_nb.runtime.handles.presenters import name_of
+from attractor_nb.runtime.prepare.run_options import BackendSpec, as_dict
+from attractor_nb.views.folding import take_event
+from attractor_nb.views.state import RunView
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.cassettes import CassetteReport
     from attractor_nb.context import Context
+    from attractor_nb.decisions.overrides import Pin
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.outcome import Outcome, StageStatus, Usage
     from attractor_nb.model.result_marks import ResultMarks
     from attractor_nb.runtime.handles import cache_verdict
     from attractor_nb.runtime.handles.cache_verdict import Why
-    from attractor_nb.runtime.handles.event_fold import Followed
-    from attractor_nb.runtime.workspace import worktree_changes
+    from attractor_nb.runtime.workspace import worktree
     from attractor_nb.views import summary_line
     from attractor_nb.views.changes_view import Changes
-    from attractor_nb.views.drawings import still, svg
+    from attractor_nb.views.drawings import svg
     from attractor_nb.views.spending_fold import AttemptSpending
-    from attractor_nb.views.state import RunView
 else:
-    worktree_changes = later("attractor_nb.runtime.workspace.worktree_changes")
+    worktree = later("attractor_nb.runtime.workspace.worktree")
     cache_verdict = later("attractor_nb.runtime.handles.cache_verdict")
-    still = later("attractor_nb.views.drawings.still")
-    summary_line = later("attractor_nb.views.summary_line")
     svg = later("attractor_nb.views.drawings.svg")
+    summary_line = later("attractor_nb.views.summary_line")
+
 
 StageReader = Callable[[str, str], str | None]
 """Reads a file of a stage: node id and file name to its text, or None."""
@@ -41,28 +57,17 @@ StageReader = Callable[[str, str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class StageView:
-    """The latest visit of a stage.
+    """The latest visit of a stage."""
 
-    Attributes:
-        node_id: The node.
-        prompt: What was sent to the model, or None.
-        response: What came back, or None.
-        carried: What it was given of the stages before, and how (``carried.md``); None when nothing.
-        outcome: How it ended; None while it has not.
-        visits: How often it was committed.
-        usage: What all its attempts of all visits consumed; None when it did not say.
-        attempts: The same by attempt, in the order of their ends.
-        files: Reads any other file of the stage's directory by name.
-    """
-
-    node_id: str
-    prompt: str | None
-    response: str | None
-    carried: str | None
-    outcome: Outcome | None
-    visits: int
-    usage: Usage | None
-    attempts: tuple[AttemptSpending, ...]
+    node_id: str  #: The node.
+    prompt: str | None  #: What was sent to the model, or None.
+    response: str | None  #: What came back, or None.
+    carried: str | None  #: What it was given of the stages before, and how (``carried.md``); None when nothing.
+    outcome: Outcome | None  #: How it ended; None while it has not.
+    visits: int  #: How often it was committed.
+    usage: Usage | None  #: What all its attempts of all visits consumed; None when it did not say.
+    attempts: tuple[AttemptSpending, ...]  #: The same by attempt, in the order of their ends.
+    #: Reads any other file of the stage's directory by name.
     files: Callable[[str], str | None] = field(repr=False, compare=False)
 
     def __str__(self) -> str:
@@ -94,11 +99,7 @@ def view_stage(
     view: RunView,
     read: StageReader,
 ) -> StageView:
-    """The view of one stage.
-
-    Raises:
-        NoSuchKey: The graph has no such node.
-    """
+    """The view of one stage."""
     if not isinstance(node_id, str) or node_id not in graph.nodes:  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise no_such_key("the pipeline", "node", node_id, graph.nodes)
     return StageView(
@@ -116,7 +117,7 @@ def view_stage(
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """How a run ended (ruling 30). ``result["plan"]`` shows a stage.
+    """The result of a run: status, reason, outcomes and usage (ruling 30). ``result["plan"]`` is a stage.
 
     Attributes:
         status: ``success``, ``fail``, ``interrupted`` or ``paused``.
@@ -131,7 +132,7 @@ class RunResult:
             nobody knows.
         usage_by_node: The same by node, for those that said.
         duration: Running time in seconds.
-        next_node: Where a resume goes on, or empty.
+        next_node: The node at which a resume continues, or empty.
         bound: Name of the bound that ended it, such as ``max_steps``, or empty: with a higher one it goes
             on, ``run.resume(max_steps=…)``.
         graph: The graph that ran.
@@ -156,7 +157,7 @@ class RunResult:
     next_node: str
     bound: str
     graph: Graph = field(repr=False)
-    followed: Followed = field(repr=False)
+    followed: FollowedRun = field(repr=False)
     read: StageReader = field(repr=False)
     cassette: CassetteReport | None = None
     workdir: Path | None = None
@@ -194,7 +195,7 @@ class RunResult:
 
     @property
     def marks(self) -> ResultMarks:
-        """Who answered in it, and which nodes did not reach their outcome by themselves."""
+        """The sources of its answers, and the nodes that did not reach their outcome by themselves."""
         return self.view.marks.marks
 
     @property
@@ -204,15 +205,15 @@ class RunResult:
 
     @property
     def saved(self) -> Usage:
-        """What those had consumed when they were executed; it is no part of ``usage``."""
+        """The usage of those when they were executed; not included in ``usage``."""
         return self.view.saved
 
     def changes(self) -> Changes:
-        """What it has changed in its worktree; see ``Run.changes``."""
-        return worktree_changes.changes_of(self.logs_root)
+        """The changes in its worktree; see ``Run.changes``."""
+        return worktree.changes_of(self.logs_root)
 
     def why(self, node_id: str) -> Why:
-        """Why a stage was executed, or why it was not; see ``Run.why``.
+        """The reason a stage was executed, or was not; see ``Run.why``.
 
         Args:
             node_id: The node.
@@ -243,4 +244,111 @@ class RunResult:
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return still.picture_bundle(self.to_svg(), str(self))
+        return svg.picture_bundle(self.to_svg(), str(self))
+
+
+# Options that the handle of a run keeps for runs that continue from it: its backend, and pins set after its end.
+
+
+class KeptOptions(Struct):
+    """Options that forks, rewinds and resumes of a handle keep unless the caller overrides them."""
+
+    pins: dict[str, Pin] = msgspec_field(
+        default_factory=dict[str, "Pin"]
+    )  #: What was pinned since the run has ended, by node.
+    backend: BackendSpec = None  #: What answered its prompts, where that is an object of the caller's.
+
+    def added_to(self, options: Mapping[str, Any], *, has_own_backend: bool = False) -> dict[str, Any]:
+        """The options of a call that continues a run, with the kept ones.
+
+        Args:
+            options: As they were given; a pin that is given as None is taken out.
+            has_own_backend: The pipeline that continues is another one, with a backend of its own.
+        """
+        given = as_dict("pins", options.get("pins") or {}, hint='pins={"plan": "the text of its response"}')
+        pins = {node: pin for node, pin in {**self.pins, **given}.items() if pin is not None}
+        whole: dict[str, Any] = {**options, "pins": pins} if pins or "pins" in options else dict(options)
+        if self.backend is not None and options.get("backend") is None and not has_own_backend:
+            whole["backend"] = self.backend
+        return whole
+
+
+# The state of a run so far, folded from its events for ``Run``.
+
+_TELL_NOTHING = frozenset({CheckpointSaved, StageOutput})
+MOST_WAITING = 10_000
+"""Events buffered before they are folded: a few megabytes."""
+
+
+class Known(Struct):
+    """The known state of a run, folded from its events."""
+
+    view: RunView = msgspec_field(default_factory=RunView)  #: States of nodes and edges.
+    #: Latest outcome of each committed node.
+    outcomes: dict[str, Outcome] = msgspec_field(default_factory=dict[str, "Outcome"])
+    visits: dict[str, int] = msgspec_field(default_factory=dict[str, int])  #: Committed visits of each node.
+    #: Directories of the stages whose own one holds a visit that was set aside.
+    kept: dict[str, str | None] = msgspec_field(default_factory=dict[str, "str | None"])
+    branches: dict[str, str] = msgspec_field(
+        default_factory=dict[str, str]
+    )  #: In which branch each stage was executed latest.
+    #: The directories of child runs, by the stage that has them.
+    child_roots: dict[str, str] = msgspec_field(default_factory=dict[str, str])
+
+    def take(self, event: Event) -> None:
+        """Fold an event in."""
+        take_event(self.view, event)
+        if isinstance(event, StageEnd):
+            if event.is_commit:
+                self.outcomes[event.name] = event.outcome
+                self.visits[event.name] = self.visits.get(event.name, 0) + 1
+        elif isinstance(event, ChildStarted):
+            self.child_roots[event.stage_path] = event.child_root
+        elif isinstance(event, StageStarted):
+            self.kept.pop(event.name, None)
+            self.branches[event.name] = event.branch
+        elif isinstance(event, PipelineStarted):
+            self.kept, self.visits = {}, {}
+
+
+class FollowedRun:
+    """The events of a run, folded when somebody looks."""
+
+    def __init__(self) -> None:
+        self._known = Known()
+        self._recorded: tuple[Iterable[Event], Mapping[str, str | None], Mapping[str, int]] | None = None
+        self._waiting: deque[Event] = deque()
+        self._lock = threading.Lock()
+
+    @property
+    def known(self) -> Known:
+        """The state known so far. Safe to call from any thread."""
+        with self._lock:
+            if self._recorded is not None:
+                counted, kept, visits = self._recorded
+                known = Known()  # whoever is interrupted here begins anew
+                for event in counted:
+                    known.take(event)
+                known.kept, known.visits = dict(kept), {**known.visits, **visits}
+                self._known, self._recorded = known, None
+            while self._waiting:
+                self._known.take(self._waiting.popleft())
+        return self._known
+
+    def take(self, event: Event) -> None:
+        """Take an event; a sink of the run's stream."""
+        if type(event) in _TELL_NOTHING:
+            return
+        self._waiting.append(event)
+        if len(self._waiting) >= MOST_WAITING:
+            _ = self.known
+
+    def recall(self, counted: Iterable[Event], kept: Mapping[str, str | None], visits: Mapping[str, int]) -> None:
+        """Take what was recorded before.
+
+        Args:
+            counted: The events that count.
+            kept: As the attribute of ``Known``.
+            visits: Committed visits of each node.
+        """
+        self._recorded = counted, dict(kept), dict(visits)

@@ -1,1 +1,1 @@
-"""What a pipeline is before it runs: its source, its children, inputs, trust, options."""
+"""Preparation of a pipeline before it runs: its source, its children, inputs, trust, options."""

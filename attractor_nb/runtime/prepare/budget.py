@@ -1,4 +1,4 @@
-"""Whether a budget can hold: asked before a run, for unknown prices are never counted (ruling 18)."""
+"""Check before a run that its budget can hold, for unknown prices are never counted (ruling 18)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb import backends
-from attractor_nb.decisions.limits.bounds import bounds_of, node_bounds
+from attractor_nb.decisions.bounds import bounds_of, node_bounds
 from attractor_nb.decisions.planning.model_choices import nodes_that_ask
 from attractor_nb.errors import OptionError
 from attractor_nb.lazy_imports import later
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from attractor_nb.backends import AgentBackend, ProviderBackend
-    from attractor_nb.backends.agents import transcript
-    from attractor_nb.backends.llm import prices
+    from attractor_nb.backends.agents import output_reader
+    from attractor_nb.backends.llm import metered_requests
     from attractor_nb.model.graph import Graph
     from attractor_nb.protocols import CodergenBackend
 else:
-    transcript = later("attractor_nb.backends.agents.transcript")
-    prices = later("attractor_nb.backends.llm.prices")
+    output_reader = later("attractor_nb.backends.agents.output_reader")
+    metered_requests = later("attractor_nb.backends.llm.metered_requests")
 
 _HINT: Final = "set max_tokens_total, too: tokens are counted whatever they cost"
 _ONE_EACH = Usage(1, 1, calls=1)
@@ -37,9 +37,6 @@ def check_budget(graph: Graph, bounds: Mapping[str, Any], backend: CodergenBacke
         bounds: Bounds in place of the graph's own.
         backend: What answers; models of providers are priced by their names, and so are those of agents that
             tell no price themselves.
-
-    Raises:
-        OptionError: A model has no known price, and ``max_tokens_total`` bounds nothing either.
     """
     _check_nodes(graph, backend)
     chosen = bounds_of(graph, bounds)
@@ -65,7 +62,7 @@ def _check_nodes(graph: Graph, backend: CodergenBackend) -> None:
 
 
 def _unpriced(graph: Graph, backend: CodergenBackend) -> str:
-    """What is asked and has no known price; empty when there is nothing, or nobody can tell."""
+    """The reason a price is not known, in words; empty when all prices are known or the backend cannot be inspected."""
     if backends.is_agent(backend):
         return "" if backend.dialect.tells_price else _unpriced_by_agent(graph, backend)
     if backends.is_provider(backend):
@@ -78,25 +75,21 @@ def _unpriced_by_agent(graph: Graph, backend: AgentBackend) -> str:
     """The first node whose model has no list price, of an agent that tells none; empty without one."""
     name = backend.dialect.name
     for node in nodes_that_ask(graph):
-        model = transcript.priced_model(backend.dialect.price_provider, node.llm_model)
+        model = output_reader.priced_model(backend.dialect.price_provider, node.llm_model)
         if not model.model:
             return f"{name} tells no price, and {node.id} names no model that has one"
-        if prices.price_of(model, _ONE_EACH) is None:
+        if metered_requests.price_of(model, _ONE_EACH) is None:
             return f"{name} tells no price, and that of {model.model}, which {node.id} asks, is not known"
     children = (_unpriced_by_agent(child, backend) for child in graph.children.values())
     return next(filter(None, children), "")
 
 
 def unpriced_models(graph: Graph, backend: ProviderBackend) -> Iterator[tuple[str, str]]:
-    """Nodes and their models without a known price, fallbacks and child pipelines included.
-
-    Raises:
-        TerminalError: A node names no model that can be asked.
-    """
+    """Nodes and their models without a known price, fallbacks and child pipelines included."""
     for node in nodes_that_ask(graph):
         for target in backend.targets_of(node):
             name = ModelName(target.model, target.provider)
-            if prices.price_of(name, _ONE_EACH) is None:
+            if metered_requests.price_of(name, _ONE_EACH) is None:
                 yield node.id, str(target)
     for child in graph.children.values():
         yield from unpriced_models(child, backend)

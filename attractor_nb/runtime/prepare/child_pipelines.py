@@ -21,30 +21,36 @@ import msgspec
 from msgspec import Struct, field
 
 from attractor_nb.decisions.planning.executable_surface import executable_surface
-from attractor_nb.errors import AttractorError, InputsSyntaxError, SourceError
+from attractor_nb.errors import AttractorError, InputsSyntaxError, OptionError, SourceError
+from attractor_nb.languages.dot import DotDocument, read_dot
 from attractor_nb.lazy_imports import later
-from attractor_nb.lint import HANDLER_MISSING
+from attractor_nb.lint import HANDLER_MISSING, validate
+from attractor_nb.lint.survey import BUILT_IN_TYPES, LintOptions, no_inputs
 from attractor_nb.model.child import ChildProblem
-from attractor_nb.model.diagnostic import Severity
-from attractor_nb.model.nearest_name import did_you_mean
-from attractor_nb.model.vocabulary.repetition import FOR_EACH, FOR_EACH_TYPE
+from attractor_nb.model.diagnostic import Diagnostic, Severity
+from attractor_nb.model.graph import Graph, Node
+from attractor_nb.model.texts import did_you_mean
 from attractor_nb.model.vocabulary.shapes import CHILD_TYPES, child_attributes
+from attractor_nb.model.vocabulary.value_forms import FOR_EACH, FOR_EACH_TYPE
 from attractor_nb.runtime.prepare.current_directory import here
+from attractor_nb.runtime.prepare.sources import Source, read_source
 from attractor_nb.storage.child_directories import child_home, kept_source
-from attractor_nb.storage.files.confined import Outside, check_visible
+from attractor_nb.storage.files.user_files import Outside, check_visible
 from attractor_nb.storage.run_directory import SOURCE_NAME
+from attractor_nb.transforms import built_in_transforms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from attractor_nb.decisions.planning import item_graphs
-    from attractor_nb.model.diagnostic import Diagnostic
-    from attractor_nb.model.graph import Graph, Node
     from attractor_nb.model.inputs import Input
+    from attractor_nb.protocols import LintRule, Transform
+    from attractor_nb.runtime.prepare.text_sources import TextFiles
     from attractor_nb.runtime.prepare.trust import Origin
     from attractor_nb.source import SourceText
 else:
     item_graphs = later("attractor_nb.decisions.planning.item_graphs")
+
 
 DEFAULT_DEPTH: Final = 8
 MAX_DEPTH: Final = 32
@@ -55,23 +61,16 @@ _KINDS: Final = frozenset({".dot", ".gv"})
 
 
 class Ancestry(Struct, frozen=True):
-    """Where a pipeline stands among those that run one another.
+    """The position of a pipeline among its ancestors and descendants."""
 
-    Attributes:
-        chain: The files and names of its ancestors and its own, from the top.
-        roots: Directories in which child files may be.
-        max_depth: How deep pipelines may be nested below the top; None until the top says it.
-        relatives: What all of them have found; None until the top begins to look.
-    """
-
-    chain: tuple[str, ...] = ()
-    roots: tuple[str, ...] = ()
-    max_depth: int | None = None
-    relatives: Relatives[Any] | None = None
+    chain: tuple[str, ...] = ()  #: The files and names of its ancestors and its own, from the top.
+    roots: tuple[str, ...] = ()  #: Directories in which child files may be.
+    max_depth: int | None = None  #: How deep pipelines may be nested below the top; None until the top says it.
+    relatives: Relatives[Any] | None = None  #: What all of them have found; None until the top begins to look.
 
 
 class Member(Protocol):
-    """What a family must know of a child pipeline."""
+    """The parts of a child pipeline that its family reads."""
 
     graph: Graph
     diagnostics: tuple[Diagnostic, ...]
@@ -80,12 +79,12 @@ class Member(Protocol):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """What it declares."""
+        """The inputs it declares."""
         ...
 
     @property
     def origin(self) -> Origin | None:
-        """Where its commands come from."""
+        """The origin of its commands."""
         ...
 
 
@@ -93,20 +92,13 @@ MemberT = TypeVar("MemberT", bound=Member)
 
 
 class Family(Struct, Generic[MemberT]):
-    """What a graph's child pipelines came to.
+    """The child pipelines of a graph, and the problems of those that cannot run."""
 
-    Attributes:
-        children: The child pipelines by node.
-        problems: What keeps the others from running.
-        depth: How many levels of pipelines are below.
-        node_count: How many nodes they have together, on all levels, each as often as it is named.
-        items: The nodes whose child is the pipeline of an item: no attribute that an author writes says so.
-    """
-
-    children: dict[str, MemberT] = field(default_factory=dict[str, MemberT])
-    problems: list[ChildProblem] = field(default_factory=list[ChildProblem])
-    depth: int = 0
-    node_count: int = 0
+    children: dict[str, MemberT] = field(default_factory=dict[str, MemberT])  #: The child pipelines by node.
+    problems: list[ChildProblem] = field(default_factory=list[ChildProblem])  #: What keeps the others from running.
+    depth: int = 0  #: How many levels of pipelines are below.
+    node_count: int = 0  #: How many nodes they have together, on all levels, each as often as it is named.
+    #: The nodes whose child is the pipeline of an item: no attribute that an author writes says so.
     items: set[str] = field(default_factory=set[str])
 
     def add(self, node_id: str, child: MemberT, *, is_item: bool = False) -> None:
@@ -136,7 +128,7 @@ class Family(Struct, Generic[MemberT]):
 
     @property
     def inputs(self) -> dict[str, tuple[Input, ...]]:
-        """What the children declare, by node; what their own pipelines give them is not required."""
+        """The inputs that the children declare, by node; those that their own pipelines give them are not required."""
         found = {node_id: _open_inputs(child) for node_id, child in self.children.items()}
         for node_id in self.items:  # its one stage names the child whose inputs these are
             found |= self.children[node_id].family.inputs
@@ -163,43 +155,29 @@ class _Refused(Exception):
 
 
 class Relatives(Struct, Generic[MemberT]):
-    """What a pipeline and all below it have found in one search, by file or registered name.
+    """The results of one search for child pipelines on all levels, by file or registered name."""
 
-    Attributes:
-        made: The pipelines that can run.
-        refused: Those that cannot, each with the highest level at which that is known, the reason and a remedy.
-        sources: The texts of all files, as they were when they were read.
-    """
-
-    made: dict[str, MemberT] = field(default_factory=dict[str, MemberT])
+    made: dict[str, MemberT] = field(default_factory=dict[str, MemberT])  #: The pipelines that can run.
+    #: Those that cannot, each with the highest level at which that is known, the reason and a remedy.
     refused: dict[str, tuple[int, str, str]] = field(default_factory=dict[str, tuple[int, str, str]])
+    #: The texts of all files, as they were when they were read.
     sources: dict[str, SourceText | Graph] = field(default_factory=dict[str, "SourceText | Graph"])
 
 
 class FamilySearch(Struct, Generic[MemberT], frozen=True):
-    """Finds the children of one pipeline.
+    """Finds the children of one pipeline."""
 
-    Attributes:
-        origin: The file that the pipeline came from, or None.
-        registered: Pipelines by name: a ``Pipeline``, or what one is made of.
-        ancestry: Where the pipeline stands.
-        make: Makes a pipeline of a file (or what was registered) and its ancestry.
-        make_item: Makes one of the graph of an item, its ancestry and its origin.
-        made_by: What a pipeline is an instance of.
-        relatives: What the top and all below it have found.
-        own_types: Handler types that the user has taken over: their nodes run no child of ours.
-        stream: The name of what it came from, when that is no file and not the caller's own text.
-    """
-
-    origin: Path | None
-    registered: Mapping[str, Any]
-    ancestry: Ancestry
-    make: Callable[[Any, Ancestry], MemberT]
+    origin: Path | None  #: The file that the pipeline came from, or None.
+    registered: Mapping[str, Any]  #: Pipelines by name: a ``Pipeline``, or what one is made of.
+    ancestry: Ancestry  #: Where the pipeline stands.
+    make: Callable[[Any, Ancestry], MemberT]  #: Makes a pipeline of a file (or what was registered) and its ancestry.
+    #: Makes one of the graph of an item, its ancestry and its origin.
     make_item: Callable[[Graph, Ancestry, Path | None], MemberT]
-    made_by: type[Any]
-    relatives: Relatives[MemberT]
+    made_by: type[Any]  #: What a pipeline is an instance of.
+    relatives: Relatives[MemberT]  #: What the top and all below it have found.
+    #: Handler types that the user has taken over: their nodes run no child of ours.
     own_types: frozenset[str] = frozenset()
-    stream: str = ""
+    stream: str = ""  #: The name of what it came from, when that is no file and not the caller's own text.
 
     def find(self, graph: Graph) -> Family[MemberT]:
         """All children that a graph names, and what is wrong with them."""
@@ -245,7 +223,7 @@ class FamilySearch(Struct, Generic[MemberT], frozen=True):
     def _note_missing_handlers(
         self, child: MemberT, node: Node, named: tuple[str, str, bool], family: Family[MemberT]
     ) -> None:
-        """What a child lacks its parent lacks: a warning of the text, and a run of either is refused."""
+        """Note the handlers that a child lacks: its parent has a warning, and a run of either is refused."""
         attribute, value, is_of_graph = named
         family.problems.extend(
             ChildProblem(
@@ -404,3 +382,106 @@ def foreign_origin(family: Family[MemberT], *, acts_unasked: bool) -> Origin | N
         if child.origin is not None and executable_surface(child.graph, acts_unasked=acts_unasked):
             return child.origin
     return None
+
+
+# From a source to a graph that may run: read, transform, lint (spec 9.1; ruling 9).
+
+
+class Preparation(Struct, frozen=True):
+    """The settings for preparing a source: transforms, rules, and the types and names that are known."""
+
+    transforms: Sequence[Transform] = ()  #: Custom transforms, run after the built-in ones in this order (spec 9.3).
+    rules: Sequence[LintRule] = ()  #: Custom lint rules.
+    #: Severities in place of the rules' own.
+    severity: Mapping[str, Severity] = field(default_factory=dict[str, Severity])
+    runnable_types: frozenset[str] = frozenset()  #: Handler types that can be executed.
+    schemas: frozenset[str] = frozenset()  #: Names of the schemas that are registered.
+    tools: frozenset[str] | None = None  #: Names of the functions that models may call; None when nobody has given any.
+    functions: frozenset[str] = frozenset()  #: Names of the functions that stages may call.
+    #: Those of them that cannot be filled in as forms, and why.
+    invalid_forms: Mapping[str, str] = field(default_factory=dict[str, str])
+    #: Gives the inputs that a registered schema declares, by its name.
+    schema_inputs: Callable[[str], Sequence[Input] | None] = no_inputs
+    is_strict: bool = False  #: Generous readings are errors.
+    are_many_exits_allowed: bool = False  #: More than one exit node may stand.
+    find_children: Callable[[Graph], Family[Any]] | None = None  #: Finds the child pipelines that a graph names.
+    taken_over: frozenset[str] = frozenset()  #: Types that the caller's own handlers execute.
+
+
+class Prepared(Struct, frozen=True):
+    """A source that was read, transformed and linted."""
+
+    document: DotDocument | None  #: The source and its syntax tree; None when a graph was given.
+    parsed: Graph  #: The graph as written.
+    graph: Graph  #: The graph as it will run.
+    diagnostics: tuple[Diagnostic, ...]  #: All findings in source order.
+    family: Family[Any]  #: The child pipelines that it names.
+
+
+def prepare(source: Source, preparation: Preparation, files: TextFiles) -> Prepared:
+    """Read, transform and lint a source.
+
+    Args:
+        source: Text, path or graph.
+        preparation: With what.
+        files: Those that its texts may name.
+    """
+    text = read_source(source)
+    document = None if isinstance(text, Graph) else read_dot(text, strict=preparation.is_strict)
+    parsed = text if isinstance(text, Graph) else document.graph if document else None
+    assert parsed is not None, "a source is a graph or has one"
+    put_in, text_problems = files.put_in(parsed)
+    graph = _transformed(put_in, (*built_in_transforms(), *preparation.transforms))
+    family = preparation.find_children(graph) if preparation.find_children else Family[Any]()
+    graph = family.beside(graph)
+    options = LintOptions(
+        known_types=BUILT_IN_TYPES | preparation.runnable_types,
+        runnable_types=preparation.runnable_types,
+        schemas=preparation.schemas,
+        tools=preparation.tools,
+        functions=preparation.functions,
+        invalid_forms=preparation.invalid_forms,
+        schema_inputs=preparation.schema_inputs,
+        allow_many_exits=preparation.are_many_exits_allowed,
+        child_problems=family.problems,
+        child_inputs=family.inputs,
+        text_problems=text_problems,
+        taken_over=preparation.taken_over,
+    )
+    found = validate(graph, preparation.rules, options=options, severity=preparation.severity)
+    notices = document.diagnostics if document else ()
+    return Prepared(document, parsed, graph, in_source_order([*notices, *found]), family)
+
+
+def _transformed(graph: Graph, transforms: Iterable[Transform]) -> Graph:
+    for transform in transforms:
+        name = type(transform).__name__
+        apply: Callable[[Graph], object] | None = getattr(transform, "apply", None)
+        if not callable(apply):
+            raise OptionError(f"a {name} is not a transform", hint="give an object with apply(graph)")
+        try:
+            result = apply(graph)
+        except AttractorError:
+            raise
+        except Exception as error:  # a transform of the caller may raise anything
+            raise OptionError(
+                f"transform {name} raised {type(error).__name__}: {error}", hint="fix it, or leave it out"
+            ) from error
+        if not isinstance(result, Graph):
+            raise OptionError(
+                f"transform {name} returned {type(result).__name__}, not a Graph", hint="return the changed copy"
+            )
+        graph = result
+    return graph
+
+
+def in_source_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Findings by place, those without one last."""
+
+    def place(found: Diagnostic) -> tuple[bool, int, int]:
+        if found.span is None:
+            return True, 0, 0
+        outer = found.span.outermost()
+        return False, outer.start, outer.end
+
+    return tuple(sorted(diagnostics, key=place))

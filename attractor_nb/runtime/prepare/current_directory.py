@@ -8,11 +8,7 @@ from attractor_nb.errors import OptionError
 
 
 def here() -> Path:
-    """The directory in which the program works.
-
-    Raises:
-        OptionError: It is gone.
-    """
+    """The directory in which the program works."""
     try:
         return Path.cwd()
     except FileNotFoundError:

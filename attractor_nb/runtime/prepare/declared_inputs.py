@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from attractor_nb.context import Context
 from attractor_nb.errors import InputsSyntaxError, OptionError
 from attractor_nb.handlers.named_models import validated
-from attractor_nb.model.calls.attachment import MAX_ATTACHMENT_BYTES, Attachment
+from attractor_nb.model.calls.messages import MAX_ATTACHMENT_BYTES, Attachment
 from attractor_nb.model.inputs import (
     INPUTS_SCHEMA,
     RESERVED_PREFIXES,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Declaring(Protocol):
-    """What declares inputs: a definition."""
+    """A definition, as far as it declares inputs."""
 
     @property
     def graph(self) -> Graph:
@@ -49,7 +49,7 @@ class Declaring(Protocol):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """What its graph declares."""
+        """The inputs that its graph declares."""
         ...
 
 
@@ -59,11 +59,7 @@ def registered_inputs(schemas: Mapping[str, type[BaseModel]], name: str) -> tupl
 
 
 def declared_inputs(graph: Graph, schemas: Mapping[str, type[BaseModel]]) -> tuple[Input, ...]:
-    """The inputs that a graph declares; none for a graph that takes any values.
-
-    Raises:
-        InputsSyntaxError: Its ``inputs`` does not parse.
-    """
+    """The inputs that a graph declares; none for a graph that takes any values."""
     return inputs_of(graph, partial(registered_inputs, schemas))
 
 
@@ -82,11 +78,6 @@ def checked_inputs(pipeline: Declaring, given: Mapping[str, Any], *, is_whole: b
         pipeline: What runs.
         given: The values by name.
         is_whole: What is missing is refused, and a registered model has to take the values.
-
-    Raises:
-        OptionError: A key belongs to the engine (rulings 27, 34), an input is missing or misspelt, or the
-            registered model does not take the values (ruling 34).
-        ContextValueError: A value cannot be kept.
     """
     for key in given:
         if str(key).startswith(RESERVED_PREFIXES):
@@ -108,14 +99,11 @@ def checked_inputs(pipeline: Declaring, given: Mapping[str, Any], *, is_whole: b
 
 
 def later_inputs(pipeline: Declaring, known: Container[str]) -> dict[str, Any]:
-    """The defaults of inputs that a run does not know which goes on: its graph has declared them since.
+    """The defaults of inputs that a resumed run does not know: its graph has declared them since.
 
     Args:
-        pipeline: What goes on.
+        pipeline: The pipeline that continues.
         known: The keys of its context.
-
-    Raises:
-        OptionError: One of them has no default.
     """
     absent = [each for each in pipeline.inputs if each.name not in known]
     missing = [f'"{each.name}"' for each in absent if each.is_required]
@@ -128,12 +116,7 @@ def later_inputs(pipeline: Declaring, known: Container[str]) -> dict[str, Any]:
 
 
 def _as_attachment(key: str, value: object) -> object:
-    """A value as it is kept: bytes, and the file of a path, as an attachment.
-
-    Raises:
-        OptionError: The file cannot be read.
-        ContextValueError: It is no image or document that models are shown, or too large.
-    """
+    """A value as it is kept: bytes, and the file of a path, as an attachment."""
     if isinstance(value, bytes):
         return Attachment(value, key).to_plain()
     if isinstance(value, Attachment):

@@ -1,4 +1,4 @@
-"""Where secrets are made known: from the environment of this process, and by the user."""
+"""Registration of secrets: from the environment of this process, and by the user."""
 
 from __future__ import annotations
 
@@ -42,11 +42,7 @@ def learn_environment() -> None:
 
 
 def learn_for_run(secrets: Sequence[str]) -> None:
-    """Make known what a run must not let out, before anything of it is written.
-
-    Raises:
-        OptionError: As ``redact_also``.
-    """
+    """Make known what a run must not let out, before anything of it is written."""
     learn_environment()
     redact_also(*secrets)
 

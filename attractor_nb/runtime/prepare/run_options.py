@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar, cast
 
 from attractor_nb.decisions.planning.executable_surface import SHOWN_DIGITS, is_hash
 from attractor_nb.errors import OptionError
-from attractor_nb.model.nearest_name import did_you_mean, suggestion
-from attractor_nb.model.vocabulary.duration import Duration, parse_duration
+from attractor_nb.model.texts import did_you_mean, suggestion
 from attractor_nb.model.vocabulary.isolation import ISOLATIONS
 from attractor_nb.model.vocabulary.option_meanings import (
     CASSETTE_MODES,
@@ -34,6 +33,7 @@ from attractor_nb.model.vocabulary.option_meanings import (
     OF_A_PIPELINE,
     OF_A_RUN,
 )
+from attractor_nb.model.vocabulary.value_forms import Duration, parse_duration
 from attractor_nb.protocols import Clock, CodergenBackend, Interviewer, Processes, Randomness, acts_unasked
 from attractor_nb.runtime.prepare.current_directory import here
 from attractor_nb.tracing import read_tracing
@@ -232,11 +232,7 @@ _NAMES = frozenset(entry.name for entry in fields(RunOptions))
 
 
 def read_options(defaults: Mapping[str, Any], /, **given: Any) -> RunOptions:
-    """Options from keywords; None stands for not given.
-
-    Raises:
-        OptionError: A keyword is unknown, or a value is out of its range.
-    """
+    """Options from keywords; None means not given."""
     check_names(given)
     drop_unset(given)
     given.update({**defaults, **given})
@@ -273,11 +269,7 @@ _HINTS: Final = {"model": 'name it in the graph, graph [llm_model="…"], or pas
 
 
 def check_names(given: Iterable[str], known: Collection[str] = _NAMES) -> None:
-    """Refuse a keyword that is no option.
-
-    Raises:
-        OptionError: One is none; names the nearest.
-    """
+    """Refuse a keyword that is no option."""
     for name in given:
         if name not in known:
             meant = _OTHER_NAMES.get(name, "")
@@ -313,11 +305,7 @@ def _check_cassette(options: RunOptions) -> None:
 
 
 def checked_workdir(value: object) -> Path:
-    """The directory that ``workdir`` names, absolute.
-
-    Raises:
-        OptionError: There is no such directory.
-    """
+    """The directory that ``workdir`` names, absolute."""
     path = as_path(value, "workdir")
     if not path.is_dir():
         raise OptionError(f"workdir {path} is not a directory", hint="make it first, or name another")
@@ -325,11 +313,7 @@ def checked_workdir(value: object) -> Path:
 
 
 def worker_wait_seconds(value: object) -> float:
-    """The seconds that ``worker_wait`` means.
-
-    Raises:
-        OptionError: It is no duration above zero.
-    """
+    """The seconds that ``worker_wait`` means."""
     duration = parse_duration(value) if isinstance(value, str) else value
     seconds = duration.seconds if isinstance(duration, Duration) else duration
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
@@ -338,33 +322,21 @@ def worker_wait_seconds(value: object) -> float:
 
 
 def as_dict(name: str, value: object, *, hint: str = "") -> dict[Any, Any]:
-    """An argument that is a dict, as a copy of the caller's.
-
-    Raises:
-        OptionError: It is something else.
-    """
+    """An argument that is a dict, as a copy of the caller's."""
     if not isinstance(value, Mapping):
         raise OptionError(f"{name} must be a dict, not {type(value).__name__}", hint=hint)
     return dict(cast("Mapping[Any, Any]", value))
 
 
 def as_list(name: str, value: object) -> list[Any]:
-    """An argument that is a sequence, as a copy of the caller's.
-
-    Raises:
-        OptionError: It is something else.
-    """
+    """An argument that is a sequence, as a copy of the caller's."""
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise OptionError(f"{name} must be a list, not {type(value).__name__}", hint=f"{name}=[…]")
     return list(cast("Iterable[Any]", value))
 
 
 def as_path(value: object, name: str = "the run directory") -> Path:
-    """An argument that names a place on the disk; ``~`` is the home directory (ruling 49).
-
-    Raises:
-        OptionError: It can name none, or is relative to a directory that was removed.
-    """
+    """An argument that names a place on the disk; ``~`` is the home directory (ruling 49)."""
     if not isinstance(value, str | PathLike):
         raise OptionError(f"{name} must be a path, not {type(value).__name__}", hint='for example "runs/first"')
     text: str = os.path.expanduser(os.fspath(cast("PathLike[str]", value)))  # noqa: PTH111 - "./~" is no home
@@ -379,11 +351,7 @@ def as_path(value: object, name: str = "the run directory") -> Path:
 
 
 def check_observer(observer: object) -> None:
-    """Check what shall be called with events.
-
-    Raises:
-        OptionError: It cannot be called.
-    """
+    """Check what shall be called with events."""
     if not callable(observer):
         raise OptionError(
             f"an observer must be a function of an event, not {type(observer).__name__}",
@@ -392,11 +360,7 @@ def check_observer(observer: object) -> None:
 
 
 def checked_trust(value: object) -> bool | str:
-    """The value of the option ``trust``.
-
-    Raises:
-        OptionError: It is neither a truth value nor a hash.
-    """
+    """The value of the option ``trust``."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str) and is_hash(value):
@@ -408,7 +372,7 @@ def checked_trust(value: object) -> bool | str:
 
 
 def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that were given; None stands for not given."""
+    """The options that were given; None means not given."""
     return {name: value for name, value in options.items() if value is not None}
 
 

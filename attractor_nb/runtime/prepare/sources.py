@@ -1,4 +1,4 @@
-"""What a pipeline may be made of, and the text behind it; what that means is not known here."""
+"""The sources of a pipeline, and the text behind each; the text is not interpreted here."""
 
 from __future__ import annotations
 
@@ -14,11 +14,7 @@ MAX_SOURCE_BYTES = 20 * 1024 * 1024
 
 
 def read_source(source: Source) -> SourceText | Graph:
-    """The text behind a source: a text, a path, or a text that is a path to a .dot file.
-
-    Raises:
-        OptionError: It is no source, or the file cannot be read.
-    """
+    """The text behind a source: a text, a path, or a text that is a path to a .dot file."""
     if isinstance(source, SourceText | Graph):
         return source
     if not isinstance(source, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped

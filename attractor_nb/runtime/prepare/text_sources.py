@@ -1,4 +1,4 @@
-"""Texts of a pipeline that stand in files beside the pipeline's: read once, put in place before lint.
+"""Texts of a pipeline in files beside the pipeline's: read once, put in place before lint.
 
 A file is of a text's kind, not hidden and below the folder of the DOT file, links followed; a text of the
 caller's own has the working directory. A graph that came from a stream or over the network has no folder: it
@@ -16,20 +16,18 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from msgspec import Struct, field
 
 from attractor_nb.errors import DotSyntaxError, OptionError
-from attractor_nb.languages.dot import apply_edits, read_dot
-from attractor_nb.languages.dot.literals import quote
+from attractor_nb.languages.dot import DotDocument, apply_edits, read_dot
+from attractor_nb.languages.dot.writer import quote
 from attractor_nb.model.diagnostic import TextEdit
-from attractor_nb.model.nearest_name import nearest, suggestion
-from attractor_nb.model.text_files import MARK, TextFileProblem, literal, marked_texts, named_file, with_texts
+from attractor_nb.model.graph import MARK, Graph, TextFileProblem, literal, marked_texts, named_file, with_texts
+from attractor_nb.model.texts import nearest, suggestion
 from attractor_nb.runtime.prepare.sources import read_source
 from attractor_nb.source import SourceText
-from attractor_nb.storage.files.confined import Outside, names_below, read_below
+from attractor_nb.storage.files.user_files import Outside, names_below, read_below
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor_nb.languages.dot import DotDocument
-    from attractor_nb.model.graph import Graph
 
 MAX_TEXT_BYTES: Final = 1024 * 1024
 TEXT_KINDS: Final = frozenset({".md", ".txt", ".prompt", ".json", ".yaml", ".css"})
@@ -46,16 +44,11 @@ class _Refused(Exception):
 
 
 class TextFiles(Struct):
-    """The files that texts of one pipeline name.
+    """The files that texts of one pipeline name."""
 
-    Attributes:
-        folder: Where they are; None when none may be read.
-        origin: Where the pipeline came from, when it has no folder.
-        read: What was read, by name: once, whatever the files become.
-    """
-
-    folder: Path | None
-    origin: str = ""
+    folder: Path | None  #: Where they are; None when none may be read.
+    origin: str = ""  #: Where the pipeline came from, when it has no folder.
+    #: What was read, by name: once, whatever the files become.
     read: dict[str, str] = field(default_factory=dict[str, str])
 
     def put_in(self, graph: Graph) -> tuple[Graph, list[TextFileProblem]]:
@@ -78,7 +71,7 @@ class TextFiles(Struct):
         return with_texts(graph, {place: literal(text) for place, text in texts.items()})
 
     def _texts(self, graph: Graph) -> tuple[dict[tuple[str, str], str], list[TextFileProblem]]:
-        """What stands for the texts that begin with the mark, by node and attribute."""
+        """The replacements of the texts that begin with the mark, by node and attribute, and the problems."""
         texts: dict[tuple[str, str], str] = {}
         problems: list[TextFileProblem] = []
         for node_id, attribute, text in marked_texts(graph):
@@ -134,7 +127,7 @@ class TextFiles(Struct):
 
 
 class FromText(Protocol):
-    """What goes on from a kept text: a definition."""
+    """A definition, as far as it has a source text and the origin of that text."""
 
     @property
     def source(self) -> SourceText | None:
@@ -143,7 +136,7 @@ class FromText(Protocol):
 
     @property
     def origin(self) -> Path | str | None:
-        """Where the text came from."""
+        """The origin of the text."""
         ...
 
 
@@ -151,7 +144,7 @@ def changed_source(pipeline: FromText, stored: Path, facts: Mapping[str, Any]) -
     """The file of a run or a map, when it, or a text beside it, is not now what was kept and goes on.
 
     Args:
-        pipeline: What goes on.
+        pipeline: The pipeline that continues.
         stored: Where the text is kept.
         facts: The manifest.
     """
@@ -174,12 +167,7 @@ def _whole(written: SourceText, path: Path) -> str:
 
 
 def with_text_files(written: SourceText, path: Path) -> SourceText:
-    """The text of a pipeline's file with the texts of files in it, for somebody who does not have them.
-
-    Raises:
-        OptionError: One of them cannot be had.
-        DotSyntaxError: The text names files, perhaps, and does not parse.
-    """
+    """The text of a pipeline's file with the texts of files in it, for somebody who does not have them."""
     if MARK not in written.text:
         return written
     files, document = TextFiles(path.parent), read_dot(written)

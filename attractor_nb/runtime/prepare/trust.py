@@ -1,4 +1,4 @@
-"""Whether a graph's commands may run: the question before a run, and who has answered it.
+"""Trust in the commands of a graph: the question before a run, and the answers to it.
 
 Text in the caller's own cell or call is the caller's; what was read from a file, a run directory or a
 stream is not, and somebody has to trust its commands. The question is about the graph that will run,
@@ -58,33 +58,25 @@ _DIFF_LINES: Final = 60
 
 
 class TrustQuestion(Struct, frozen=True):
-    """Commands from elsewhere that are not trusted yet.
+    """Commands from elsewhere that are not trusted yet."""
 
-    Attributes:
-        surface: The commands.
-        origin: Where they came from.
-        before: The commands that were trusted there before; None when there were none, or when they
-            were too long to be kept or held a secret.
-        was_trusted: Whether others were trusted there before.
-        place: Where they would run, in words.
-        logs_root: The run directory that shall go on, if any.
-    """
-
-    surface: ExecutableSurface
-    origin: Origin
+    surface: ExecutableSurface  #: The commands.
+    origin: Origin  #: Where they came from.
+    #: The commands that were trusted there before; None when there were none, or when they were too long to be kept or
+    #: held a secret.
     before: tuple[Command, ...] | None = None
-    was_trusted: bool = False
-    place: str = ""
-    logs_root: Path | None = None
+    was_trusted: bool = False  #: Whether others were trusted there before.
+    place: str = ""  #: Where they would run, in words.
+    logs_root: Path | None = None  #: The run directory that shall go on, if any.
 
     @property
     def diff(self) -> list[str]:
-        """What changed since somebody trusted it, as a unified diff; empty when that cannot be told."""
+        """The changes since it was trusted, as a unified diff; empty when the earlier commands are not known."""
         return command_diff(self.before, self.surface.commands) if self.before is not None else []
 
     @property
     def headline(self) -> str:
-        """What is asked about, in one sentence."""
+        """The subject of the question, in one sentence."""
         verb = "runs" if are_commands(self.surface.commands) else "has"
         what = (
             f"{spelled_out(str(self.origin))} {verb} {command_count(self.surface.commands)} (hash {self.surface.hash})"
@@ -95,7 +87,7 @@ class TrustQuestion(Struct, frozen=True):
 
     @property
     def where(self) -> str:
-        """Where they would run, as a line of its own."""
+        """The place in which they would run, as a line of its own; empty without commands."""
         has_any = any(entry.kind == COMMAND for entry in self.surface.commands)
         return f"commands run in {spelled_out(self.place)}" if self.place and has_any else ""
 
@@ -127,7 +119,7 @@ def trust_question(
     recorded: Sequence[Command] = (),
     acts_unasked: bool = False,
 ) -> TrustQuestion | None:
-    """The question that stands open before a graph may run, or None.
+    """The open question before a graph may run, or None.
 
     It is answered by the origin (None: the caller's own text), by ``ATTRACTOR_TRUST``, by a person who
     let the same commands of the same file run before, or, for a run directory that this user began
@@ -136,13 +128,10 @@ def trust_question(
     Args:
         graph: The graph as it will run.
         origin: Where it came from.
-        logs_root: The run directory that shall go on, if any.
+        logs_root: The run directory to resume, if any.
         place: Where its commands would run, as ``where_commands_run`` says.
         recorded: What the run directory would choose by itself, as ``recorded_choices`` says.
         acts_unasked: As of ``executable_surface``.
-
-    Raises:
-        OptionError: ``ATTRACTOR_TRUST`` holds something else than hashes.
     """
     surface = _surface_of(graph, origin, recorded, acts_unasked=acts_unasked)
     if not surface or any(surface.is_named_by(text) for text in _hashes_of_environment()):
@@ -224,7 +213,7 @@ def _note_own(directory: Path, identity: str, *, is_synced: bool) -> None:
 
 
 def where_commands_run(graph: Graph, isolation: str | None, workdir: str | Path | None) -> str:
-    """Where the commands of a run would run, in words (ruling 41)."""
+    """The place in which the commands of a run would run, in words (ruling 41)."""
     own = isolation or graph.get("isolation", str, "") or IN_PLACE
     if own != IN_PLACE:
         return f"a {own} of the run's own"
@@ -240,7 +229,7 @@ class HasCommands(Protocol):
         ...
 
     def origin_for(self, *, acts_unasked: bool) -> Origin | None:
-        """Where its commands come from; None when they are the caller's own."""
+        """The origin of its commands; None when they are the caller's own."""
         ...
 
 
@@ -252,11 +241,8 @@ def check_trust(
     Args:
         pipeline: What would run.
         options: How it would run.
-        logs_root: The run directory that shall go on, if any.
+        logs_root: The run directory to resume, if any.
         recorded: What that directory would choose by itself, as ``recorded_choices`` says.
-
-    Raises:
-        UntrustedSource: Shows the commands, and the hash by which they are trusted.
     """
     if options.trust is True:
         return
@@ -278,7 +264,7 @@ def check_trust(
 
 
 def note_run(graph: Graph, logs_root: Path, options: RunOptions, recorded: Sequence[Command], identity: str) -> None:
-    """Note what a run that begins here runs, so that its directory can go on without being asked about.
+    """Note the commands of a run that begins here, so that its directory can resume without a question.
 
     The commands of a rehearsal are not noted: what it did not run was not trusted.
 
@@ -304,11 +290,7 @@ def note_choices(recorded: Sequence[Command], logs_root: Path, *, is_synced: boo
 
 
 def absolute_origin(origin: Origin | None) -> Origin | None:
-    """An origin that stays the same when the working directory changes or a link is turned elsewhere.
-
-    Raises:
-        OptionError: It is neither a name nor a path.
-    """
+    """An origin that stays the same when the working directory changes or a link is turned elsewhere."""
     if origin is None or isinstance(origin, str):
         return origin
     if not isinstance(origin, os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
@@ -340,13 +322,13 @@ def _reading(origin: Origin) -> str:
 def _surface_of(
     graph: Graph, origin: Origin | None, recorded: Sequence[Command], *, acts_unasked: bool
 ) -> ExecutableSurface:
-    """What is to be trusted: nothing of the caller's own text, and what the directory chooses in any case."""
+    """The surface to be trusted: nothing of the caller's own text, and in any case what the directory chooses."""
     commands = () if origin is None else executable_surface(graph, acts_unasked=acts_unasked).commands
     return ExecutableSurface((*commands, *recorded))
 
 
 def _parts(surface: ExecutableSurface) -> tuple[ExecutableSurface, ExecutableSurface]:
-    """What stands in the graph, and what stands in the manifest of the run directory."""
+    """The commands of the graph, and those of the run directory's manifest."""
     recorded = tuple(
         entry for entry in surface.commands if not entry.node_id and entry.attribute.startswith(OF_A_DIRECTORY)
     )

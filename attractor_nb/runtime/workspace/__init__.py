@@ -1,1 +1,1 @@
-"""Where a run works: a folder, a worktree, and what it changed there."""
+"""The working place of a run: a folder or a worktree, and the changes made there."""

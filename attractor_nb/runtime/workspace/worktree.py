@@ -12,6 +12,7 @@ import re
 import shutil
 import threading
 from pathlib import Path, PurePath
+from time import sleep
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from msgspec import Struct
@@ -20,17 +21,19 @@ from attractor_nb.errors import OptionError, RunError, StorageError
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.vocabulary.isolation import WORKTREE
 from attractor_nb.processes.git import Git
-from attractor_nb.runtime.workspace.worktree_index import WorktreeIndex
+from attractor_nb.redaction import redacted
 from attractor_nb.stage import Kept
-from attractor_nb.storage.run_directory import WORKTREE_NAME, refuse_link
+from attractor_nb.storage.run_directory import WORKTREE_NAME, first_directory, refuse_link
 from attractor_nb.storage.stored_run import read_facts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from attractor_nb.views import changes_view
+    from attractor_nb.views.changes_view import Changes
 else:
     changes_view = later("attractor_nb.views.changes_view")
+
 
 BRANCH_BEGINNING: Final = "attractor/"
 _BRANCH: Final = re.compile(rf"{BRANCH_BEGINNING}[A-Za-z0-9][A-Za-z0-9._-]{{0,199}}")
@@ -42,22 +45,15 @@ _ELSE: Final = 'run it without isolation, or with isolation="workspace"'
 
 
 class Repository(Struct, frozen=True):
-    """The repository of which a run gets a worktree.
+    """The repository of which a run gets a worktree."""
 
-    Attributes:
-        top: The top of the checkout in which the run was started.
-        prefix: The way from there to where it was started, or empty.
-        commit: Where the worktree begins.
-        changes: How many files of the checkout are not as committed: the worktree has them as committed.
-    """
-
-    top: Path
-    prefix: str
-    commit: str
-    changes: int
+    top: Path  #: The top of the checkout in which the run was started.
+    prefix: str  #: The way from there to where it was started, or empty.
+    commit: str  #: Where the worktree begins.
+    changes: int  #: How many files of the checkout are not as committed: the worktree has them as committed.
 
     def facts(self, run_id: str) -> dict[str, Any]:
-        """What the manifest of a run says of its worktree."""
+        """The manifest entry of a run for its worktree."""
         return {
             "repository": str(self.top),
             "prefix": self.prefix,
@@ -68,7 +64,7 @@ class Repository(Struct, frozen=True):
 
     @property
     def warning(self) -> str:
-        """What a user must know who expects the changes of the checkout in the worktree; else empty."""
+        """A warning that the worktree lacks the uncommitted changes of the checkout; empty without such changes."""
         if not self.changes:
             return ""
         files = f"{self.changes:,} file{'s' * (self.changes != 1)}"
@@ -79,11 +75,7 @@ class Repository(Struct, frozen=True):
 
 
 def find_repository(directory: Path) -> Repository:
-    """The repository that holds a directory.
-
-    Raises:
-        OptionError: There is none that can have a worktree, and why.
-    """
+    """The repository that holds a directory."""
     git = Git(directory)
     if shutil.which("git") is None:
         raise OptionError('isolation="worktree" needs git, which is not on the PATH', hint=f"install git, or {_ELSE}")
@@ -138,11 +130,7 @@ class Worktree:
         self._last = self._start
 
     def _check(self) -> None:
-        """Refuse facts that no run has written: a place outside of the worktree, a branch of the user's, an option.
-
-        Raises:
-            StorageError: They are such.
-        """
+        """Refuse facts that no run has written: a place outside of the worktree, a branch of the user's, an option."""
         way = PurePath(self._prefix)
         is_ours = (
             not way.is_absolute()
@@ -160,7 +148,7 @@ class Worktree:
 
     @property
     def directory(self) -> Path:
-        """Where the run works: as far below the top as it was started in the repository."""
+        """The working directory of the run: as far below the top as it was started in the repository."""
         return self.path / self._prefix
 
     async def open(self) -> None:
@@ -172,11 +160,7 @@ class Worktree:
     # -- making and finding ---------------------------------------------------------------------------
 
     def make(self) -> None:
-        """Make it, or make again what of it is gone; the branch keeps what was committed.
-
-        Raises:
-            StorageError: git said no; the repository is gone.
-        """
+        """Make it, or make again what of it is gone; the branch keeps what was committed."""
         outer = self._outer()
         refuse_link(self.path)
         if not self.path.is_dir() or not any(self.path.iterdir()):
@@ -228,11 +212,7 @@ class Worktree:
     # -- what stages leave ----------------------------------------------------------------------------
 
     def keep(self, message: str) -> Kept:
-        """Commit what has changed, whoever changed it: an agent may have committed some of it by itself.
-
-        Raises:
-            StorageError: git said no.
-        """
+        """Commit what has changed, whoever changed it: an agent may have committed some of it by itself."""
         with self._lock:
             git, index, told = self._place_again()
             index.commit_all(message)
@@ -280,9 +260,6 @@ class Worktree:
 
         Returns:
             Where what was there is kept, when there was more than that; else empty.
-
-        Raises:
-            StorageError: git said no.
         """
         wanted = self._last = commit or self._start
         self.make()
@@ -320,11 +297,7 @@ class Worktree:
     # -- what changed ---------------------------------------------------------------------------------
 
     def difference(self, before: str, after: str) -> tuple[str, str]:
-        """The files that changed from one commit to another, and the diff; of an empty one, the run's ends.
-
-        Raises:
-            StorageError: git said no, or the repository is gone.
-        """
+        """The files that changed from one commit to another, and the diff; of an empty one, the run's ends."""
         outer = self._outer()
         ends = before or self.base, after or f"refs/heads/{self.branch}"
         return outer.ask("diff", "--numstat", *_PLAIN, *ends, "--"), outer.ask("diff", *_PLAIN, *ends, "--")
@@ -336,17 +309,13 @@ class Worktree:
 
 
 def worktree_facts(manifest: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """What a manifest says of the run's worktree; None of a run without one."""
+    """The manifest entry for the run's worktree; None for a run without one."""
     found = manifest.get("worktree")
     return cast("Mapping[str, Any]", found) if isinstance(found, dict) else None
 
 
 def worktree_of(path: Path, facts: Mapping[str, Any]) -> Worktree:
-    """The worktree that a manifest tells of.
-
-    Raises:
-        StorageError: The manifest does not say enough.
-    """
+    """The worktree that a manifest tells of."""
     try:
         return Worktree(path, facts)
     except KeyError as error:
@@ -363,3 +332,143 @@ def worktrees_in(logs_root: Path) -> list[Worktree]:
             if facts := worktree_facts(read_facts(place)):
                 found.append(worktree_of((place / WORKTREE_NAME).absolute(), facts))
     return found
+
+
+# ``run.changes()``: the changes of a run in its worktree, compared with its start.
+
+
+def place_facts(logs_root: Path) -> Mapping[str, Any]:
+    """The manifest of a run, which has its working place; empty for a run that keeps nothing."""
+    first = first_directory(logs_root)
+    return read_facts(first) if first.is_dir() else {}
+
+
+def changes_of(logs_root: Path) -> Changes:
+    """The changes that the run of a directory made."""
+    facts = place_facts(logs_root)
+    found = worktree_facts(facts)
+    if found is None:
+        where = facts.get("workdir", "")
+        raise OptionError(
+            f"nothing keeps what the run changes{f' in {where}' if where else ''}",
+            hint='a run with isolation="worktree" has a branch of its own, and a commit for each stage',
+        )
+    worktree = worktree_of(first_directory(logs_root) / WORKTREE_NAME, found)
+    numbers, diff = worktree.difference(worktree.base, "")
+    return changes_view.Changes(
+        worktree.branch,
+        str(worktree.repository),
+        worktree.base,
+        changes_view.read_numstat(redacted(numbers)),
+        changes_view.cut_diff(redacted(diff)),
+    )
+
+
+# The part of a run's worktree that becomes a commit: all but nested repositories (ruling 49).
+
+LOCK_DELAYS_SECONDS: Final = (0.1, 0.2, 0.4, 0.8, 1.6)
+"""How long a commit waits for a git that a command or an agent has started."""
+_LOCK_NAME: Final = "index.lock"
+_PRIVATE_NAME: Final = "index.attractor"
+_GIT_LINK: Final = "160000"
+
+
+class WorktreeIndex:
+    """The index of a worktree, as we use it.
+
+    Args:
+        git: git in the worktree.
+        own: Git's own directory for it; an attribute, too.
+        branch: The run's branch, for messages.
+    """
+
+    def __init__(self, git: Git, own: Path, branch: str) -> None:
+        self._git = git
+        self.own = own
+        self._branch = branch
+        self._warnings: list[str] = []
+        self._told: set[str] = set()
+        self._stale: tuple[int, int] | None = None
+
+    def take_warnings(self) -> tuple[str, ...]:
+        """Warnings of what was left out or worked around since the last call; each is returned once."""
+        found, self._warnings = tuple(self._warnings), []
+        return found
+
+    def commit_all(self, message: str) -> bool:
+        """Commit what has changed; whether anything has.
+
+        A lock of the index is waited for. One that stays was left by a git that was killed, or is held by one that
+        goes on: it is left alone, and a copy of the index is used.
+        """
+        lock = None
+        for delay in (*LOCK_DELAYS_SECONDS, 0.0):
+            lock = self._lock_facts()
+            if lock is not None and lock == self._stale:
+                break
+            try:
+                return self._commit(self._git, message)
+            except StorageError:
+                lock = self._lock_facts()
+                if lock is None:
+                    raise
+            sleep(delay)
+        else:
+            self._stale = lock
+        self._warn(
+            f"{self.own / _LOCK_NAME} is there: a git works in the worktree of the run, or was killed there. The "
+            "run commits without it. If no git works there, remove the file"
+        )
+        with contextlib.suppress(FileNotFoundError):  # git then makes a new one
+            shutil.copyfile(self.own / "index", self.own / _PRIVATE_NAME)
+        return self._commit(self._git.with_index(self.own / _PRIVATE_NAME), message)
+
+    def _lock_facts(self) -> tuple[int, int] | None:
+        try:
+            facts = os.lstat(self.own / _LOCK_NAME)
+        except OSError:
+            return None
+        return facts.st_ino, facts.st_mtime_ns
+
+    def _commit(self, git: Git, message: str) -> bool:
+        self._add(git)
+        if git.says("diff", "--cached", "--quiet", "HEAD") is not None:
+            return False
+        git.ask("commit", "--quiet", "--no-verify", "--cleanup=verbatim", "--file=-", stdin=message)
+        return True
+
+    def _add(self, git: Git) -> None:
+        """Add what changed, but for nested repositories: one without a commit is an error of git's."""
+        untracked = git.ask("ls-files", "--others", "--exclude-standard", "-z").split("\0")
+        nested = [path.rstrip("/") for path in untracked if path.endswith("/")]
+        if not nested:
+            git.ask("add", "--all")
+            return
+        for path in nested:
+            self._warn_of_nested(path)
+        paths = "\0".join((".", *(f":(exclude,top,literal){path}" for path in nested)))
+        git.ask("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=paths)
+
+    def look_for_links(self, before: str, after: str) -> None:
+        """Tell of nested repositories that somebody else committed as a mere link to one of their commits."""
+        fields = self._git.ask("diff", "--raw", "-z", "--no-renames", before, after, "--").split("\0")
+        for facts, path in zip(fields[::2], fields[1::2], strict=False):
+            old, new = facts[1:].split(" ")[:2]
+            if new == _GIT_LINK != old and path not in self._submodules():
+                self._warn_of_nested(path)
+
+    def _submodules(self) -> set[str]:
+        """The paths that ``.gitmodules`` says where to get from."""
+        told = self._git.says("config", "--file", ".gitmodules", "--get-regexp", r"^submodule\..*\.path$")
+        return {line.partition(" ")[2] for line in (told or "").split("\n")}
+
+    def _warn_of_nested(self, path: str) -> None:
+        self._warn(
+            f"{path} in the worktree of the run is a git repository of its own: its files are not on the branch "
+            f"{self._branch}. To have them committed, remove {path}/.git"
+        )
+
+    def _warn(self, message: str) -> None:
+        if message not in self._told:
+            self._told.add(message)
+            self._warnings.append(message)

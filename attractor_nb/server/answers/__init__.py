@@ -1,1 +1,1 @@
-"""What each request is answered with."""
+"""The answers to requests."""

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import SourceError
 from attractor_nb.redaction import redacted, redacted_value
-from attractor_nb.server.desk import posted_pipeline
-from attractor_nb.server.lint_answers import place_of, plain_syntax_error
-from attractor_nb.server.replies import Problem, Reply
+from attractor_nb.server.replies import Problem, Reply, place_of, plain_syntax_error
 from attractor_nb.server.response_models import DocumentItem, DocumentList, DocumentText, Edited, Picture
+from attractor_nb.server.run_service import posted_pipeline
 from attractor_nb.source import Span
-from attractor_nb.storage.files.document_files import DocumentConflict, NoDocument
+from attractor_nb.storage.files.document_files import Document, DocumentConflict, DocumentFolder, NoDocument
 
 if TYPE_CHECKING:
     from attractor_nb.model.graph import Edge, Graph, Node
     from attractor_nb.server.request_calls import Call
-    from attractor_nb.storage.files.document_files import Document, DocumentFolder
 
 _SECRET: Final = "it holds a secret, and no answer repeats one"  # noqa: S105 - words about one
 _TYPES: Final = {"svg": "image/svg+xml", "mermaid": "text/vnd.mermaid", "png": "image/png"}
@@ -25,12 +23,12 @@ _TYPES: Final = {"svg": "image/svg+xml", "mermaid": "text/vnd.mermaid", "png": "
 
 def list_documents(call: Call) -> Reply:
     """The DOT files below the folder that is served."""
-    house = call.house
-    if house.documents is None:
+    server = call.server
+    if server.documents is None:
         return Reply(DocumentList(documents=[], is_served=False, is_editable=False, is_cut=False))
-    found, is_cut = house.documents.list()
+    found, is_cut = server.documents.list()
     lines = [DocumentItem(path=line.path, bytes=line.size, modified=line.modified) for line in found]
-    return Reply(DocumentList(documents=lines, is_served=True, is_editable=house.settings.is_editing, is_cut=is_cut))
+    return Reply(DocumentList(documents=lines, is_served=True, is_editable=server.settings.is_editing, is_cut=is_cut))
 
 
 def get_document(call: Call) -> Reply:
@@ -46,7 +44,7 @@ def get_document(call: Call) -> Reply:
 def save_document(call: Call) -> Reply:
     """Save a DOT file, if it still is what was read."""
     folder, path, change = _folder(call), call.path["path"], call.body
-    if not call.house.settings.is_editing:
+    if not call.server.settings.is_editing:
         raise Problem(
             403,
             "read-only",
@@ -75,20 +73,20 @@ def save_document(call: Call) -> Reply:
 
 def edit(call: Call) -> Reply:
     """Change a text as an editor's page asks; nothing is kept."""
-    from attractor_nb.studio.edit.editor_desk import EditorDesk  # noqa: PLC0415 - see serving.py
+    from attractor_nb.studio.edit.editor_requests import EditorRequests  # noqa: PLC0415 - see serving.py
 
     asked = call.body
     try:
         editor = posted_pipeline(asked.source).edit()
     except SourceError as error:
         return Reply(Edited(replies=[], diagnostics=[plain_syntax_error(error)]))
-    desk = EditorDesk(editor)
-    replies, is_changed = desk.answer(asked.message) if asked.message is not None else ([], False)
+    service = EditorRequests(editor)
+    replies, is_changed = service.answer(asked.message) if asked.message is not None else ([], False)
     after = editor.source
     if is_changed and redacted(after) != after:
         refusal = {"kind": "said", "words": f"Nothing was changed: {_SECRET}. Change it by hand.", "is_error": True}
         return Reply(Edited(replies=[refusal]))
-    state = {**desk.state(), "version": 0} if is_changed or asked.message is None else None
+    state = {**service.state(), "version": 0} if is_changed or asked.message is None else None
     return Reply(
         Edited(
             replies=redacted_value(replies),
@@ -110,7 +108,7 @@ def picture(call: Call) -> Reply:
     elif asked.format == "svg":
         content = pipeline.to_svg()
     else:
-        from attractor_nb.studio.share.png import png_of  # noqa: PLC0415 - what draws is an extra
+        from attractor_nb.studio.export_page import png_of  # noqa: PLC0415 - what draws is an extra
 
         content = base64.b64encode(png_of(pipeline.to_svg(), theme=asked.theme)).decode("ascii")
         encoding = "base64"
@@ -118,7 +116,7 @@ def picture(call: Call) -> Reply:
 
 
 def plain_places(graph: Graph) -> list[dict[str, Any]]:
-    """Where nodes and edges stand: what names them, and as ``whole`` all that is written of them there."""
+    """The positions of nodes and edges: the span of each name, and as ``whole`` the span to its last attribute."""
     things: list[tuple[dict[str, Any], Node | Edge]] = [
         *(({"node": node.id}, node) for node in graph.nodes.values()),
         *(({"edge": number}, edge) for number, edge in enumerate(graph.edges)),
@@ -137,9 +135,9 @@ def _whole(thing: Node | Edge, named: Span) -> Span:
 
 
 def _folder(call: Call) -> DocumentFolder:
-    if call.house.documents is None:
+    if call.server.documents is None:
         raise Problem(404, "no-documents", "No files are shown here", hint="attractor-nb serve --documents DIR")
-    return call.house.documents
+    return call.server.documents
 
 
 def _shown(call: Call, document: Document) -> DocumentText:
@@ -150,7 +148,7 @@ def _shown(call: Call, document: Document) -> DocumentText:
         text=document.text,
         digest=document.digest,
         modified=document.modified,
-        is_editable=call.house.settings.is_editing,
+        is_editable=call.server.settings.is_editing,
     )
 
 

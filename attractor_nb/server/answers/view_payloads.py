@@ -1,4 +1,4 @@
-"""What a front-end shows of runs, made where everything is known: rows, drawings, past answers, time."""
+"""Views of runs for a front-end, made on the server: rows, drawings, past answers, timelines."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.model.events import InterviewCompleted, InterviewTimeout
 from attractor_nb.model.states import shown_status
 from attractor_nb.redaction import redacted
-from attractor_nb.server.answers.gate_answers import all_questions
-from attractor_nb.server.answers.run_status_answers import stored_run
+from attractor_nb.server.answers.run_answers import all_questions, stored_run
+from attractor_nb.server.event_channel import EventReader
 from attractor_nb.server.replies import Problem, Reply
 from attractor_nb.server.response_models import ComparisonState, Drawing, PastAnswers, ReplayState, Rows, TimelineState
-from attractor_nb.server.streams.event_reader import EventReader
 from attractor_nb.studio.history.history_table import has_words, mark_of, run_plain, sorted_rows, state_of
 from attractor_nb.studio.timeline.run_timeline import timeline_values
-from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.shown_questions import settled_words
 
@@ -22,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from attractor_nb.model.graph import Graph
-    from attractor_nb.server.desk import RunDesk
     from attractor_nb.server.request_calls import Call
-    from attractor_nb.storage.run_lists.listing import RunSummary
+    from attractor_nb.server.run_service import RunService
+    from attractor_nb.storage.run_listing import RunSummary
 
 SPEAKING_TYPES: Final = frozenset({"codergen", "tool"})
 GATE_TYPE: Final = "wait.human"
@@ -34,19 +33,19 @@ MAX_ANSWERS: Final = 50
 
 def get_rows(call: Call) -> Reply:
     """The runs of the root as rows of a list, newest first where no other order is asked for."""
-    desk, query = call.house.desk, call.query
-    summaries = desk.summaries()
+    service, query = call.server.service, call.query
+    summaries = service.summaries()
     end, found = query.offset + query.limit, len(summaries)
     under_way = sum(summary.is_live for summary in summaries)
     if query.words.strip() or query.sort != "index" or query.descending:
-        every = (_row(desk, index, summary) for index, summary in enumerate(summaries))
+        every = (_row(service, index, summary) for index, summary in enumerate(summaries))
         fitting = [row for row in every if has_words(row, query.words)]
         rows = sorted_rows(fitting, query.sort, is_descending=query.descending)[query.offset : end]
         found, under_way = len(fitting), sum(row["is_live"] for row in fitting)
     else:
         part = summaries[query.offset : end]
-        rows = [_row(desk, index, summary) for index, summary in enumerate(part, query.offset)]
-    questions = all_questions(desk, summaries) if query.with_questions else []
+        rows = [_row(service, index, summary) for index, summary in enumerate(part, query.offset)]
+    questions = all_questions(service, summaries) if query.with_questions else []
     counts = {"total": len(summaries), "found": found, "under_way": under_way}
     return Reply(Rows(rows=rows, **counts, offset=query.offset, questions=questions))
 
@@ -54,9 +53,9 @@ def get_rows(call: Call) -> Reply:
 def get_drawing(call: Call) -> Reply:
     """The drawing of a run's graph without states, which a front-end then dresses with them."""
     run_id = call.path["id"]
-    if call.house.desk.summary(run_id).kind != "run":
+    if call.server.service.summary(run_id).kind != "run":
         raise Problem(409, "run", "The run cannot do this", f"{run_id} is a map, which has no single drawing")
-    run = call.house.desk.run(run_id)
+    run = call.server.service.run(run_id)
     graph = run.graph
     types = set(_types(graph))
     return Reply(
@@ -74,7 +73,7 @@ def get_drawing(call: Call) -> Reply:
 def get_answers(call: Call) -> Reply:
     """What became of the questions of a run that are over, oldest first."""
     run_id = call.path["id"]
-    events = (recorded.event for recorded in EventReader(call.house.desk.place(run_id)).read())
+    events = (recorded.event for recorded in EventReader(call.server.service.place(run_id)).read())
     ended = [event for event in events if isinstance(event, InterviewCompleted | InterviewTimeout)]
     answers: list[dict[str, Any]] = [
         {
@@ -92,13 +91,13 @@ def get_answers(call: Call) -> Reply:
 def get_timeline(call: Call) -> Reply:
     """What each stage of a run did when, as a picture with words, and what each node took."""
     run_id = call.path["id"]
-    return Reply(TimelineState(id=run_id, **timeline_values(stored_run(call.house.desk, run_id).timeline())))
+    return Reply(TimelineState(id=run_id, **timeline_values(stored_run(call.server.service, run_id).timeline())))
 
 
 def get_replay(call: Call) -> Reply:
     """All that happened in a run, moment by moment."""
     run_id = call.path["id"]
-    return Reply(ReplayState(id=run_id, **stored_run(call.house.desk, run_id).replay().values()))
+    return Reply(ReplayState(id=run_id, **stored_run(call.server.service, run_id).replay().values()))
 
 
 def get_comparison(call: Call) -> Reply:
@@ -106,14 +105,14 @@ def get_comparison(call: Call) -> Reply:
     from attractor_nb.studio.compare.compare_runs import PLAIN_TEXT_CHARS, run_diff  # noqa: PLC0415 - see serving.py
     from attractor_nb.studio.compare.comparison_page import comparison_values  # noqa: PLC0415 - as above
 
-    desk, run_id, other = call.house.desk, call.path["id"], call.query.other
-    compared = run_diff(stored_run(desk, run_id), stored_run(desk, other)).compared
+    service, run_id, other = call.server.service, call.path["id"], call.query.other
+    compared = run_diff(stored_run(service, run_id), stored_run(service, other)).compared
     values = comparison_values(compared, text_chars=PLAIN_TEXT_CHARS)
     return Reply(ComparisonState(id=run_id, other=other, **values))
 
 
-def _row(desk: RunDesk, index: int, summary: RunSummary) -> dict[str, Any]:
-    live = desk.live(summary.logs_root.name)
+def _row(service: RunService, index: int, summary: RunSummary) -> dict[str, Any]:
+    live = service.live(summary.logs_root.name)
     row = run_plain(index, summary, summary.logs_root.name)
     if row["is_live"]:  # the manifest says this of a run that has ended
         row |= {"took": "", "duration": None, "stages": None}

@@ -1,1 +1,1 @@
-"""What only the served page has: its shell, its screens, its way to the server; views are in views/web."""
+"""The files of the served page alone: its shell, its screens, its client of the server; views are in views/web."""

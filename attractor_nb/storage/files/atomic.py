@@ -45,9 +45,6 @@ def write_whole(
         is_synced: Flush the content before the file gets its name, and the directory after it, so that
             a power loss cannot bring the old file back.
         keep_as: Keep the replaced file under this name.
-
-    Raises:
-        StorageError: The disk refused; the old file is intact.
     """
     try:
         replace_file(disk, parent, name, data, is_synced=is_synced, keep_as=keep_as)
@@ -58,11 +55,7 @@ def write_whole(
 
 
 def replace_file(disk: Disk, parent: int, name: str, data: bytes, *, is_synced: bool, keep_as: str = "") -> None:
-    """What ``write_whole`` does, but for flushing the directory and wording the error.
-
-    Raises:
-        OSError: The disk refused; the old file is intact.
-    """
+    """Replace a file as ``write_whole`` does, without flushing the directory or wording the error."""
     temporary = temporary_name()
     try:
         descriptor = disk.create(temporary, parent)
@@ -118,11 +111,7 @@ def _copy(disk: Disk, parent: int, name: str, kept_name: str, *, is_synced: bool
 
 
 def replace_link(disk: Disk, parent: int, name: str, target: str, *, directory: Path, is_synced: bool) -> None:
-    """Replace a symbolic link by another one, so that at every moment one of both is there.
-
-    Raises:
-        StorageError: The disk refused; the old link is intact.
-    """
+    """Replace a symbolic link by another one, so that at every moment one of both is there."""
     temporary = temporary_name()
     try:
         disk.make_link(target, temporary, parent)
@@ -172,9 +161,6 @@ def read_plain_file(
         max_bytes: A larger file is refused.
         offset: Where to begin.
         must_be_own: Refuse a file of another user, and one that has another name, too (ruling 42).
-
-    Raises:
-        StorageError: It is not a plain file, larger than ``max_bytes``, or cannot be read.
     """
     try:
         descriptor = os.open(name, _READ_FLAGS, dir_fd=parent)
@@ -203,11 +189,7 @@ def read_plain_file(
 
 
 def read_from(descriptor: int, offset: int, size: int) -> bytes:
-    """The content of an open file from an offset up to a size; less where the file ends before.
-
-    Raises:
-        OSError: The disk refused.
-    """
+    """The content of an open file from an offset up to a size; less where the file ends before."""
     pieces: list[bytes] = []
     while offset < size and (piece := os.pread(descriptor, size - offset, offset)):
         pieces.append(piece)

@@ -120,11 +120,7 @@ class Disk:
 
 
 def open_below(root: Path, names: Iterable[str]) -> int:
-    """Open a directory below another one, component by component; a symbolic link on the way is refused.
-
-    Raises:
-        OSError: A part of the way is missing, a link or no directory, or cannot be opened.
-    """
+    """Open a directory below another one, component by component; a symbolic link on the way is refused."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
     descriptor = os.open(root, flags)
     try:
@@ -143,7 +139,7 @@ def has_no_links(error: OSError) -> bool:
 
 
 def owner_of(descriptor: int) -> object:
-    """What closes a descriptor as soon as nobody refers to it any more.
+    """An owner that closes a descriptor as soon as nothing refers to it any more.
 
     An object of C: a ``__del__`` of ours would be Python code, and Ctrl-C within it would be shown as an ignored
     exception, and lost. These classes close what they are given, whatever it is, and do nothing else here.
@@ -168,11 +164,7 @@ def write_all(disk: Disk, descriptor: int, data: bytes) -> None:
 
 
 def check_durability(durability: str) -> Durability:
-    """The durability of that name.
-
-    Raises:
-        OptionError: There is no such durability for a run directory.
-    """
+    """The durability of that name."""
     if durability == "full":
         return "full"
     if durability == "fast":

@@ -47,33 +47,20 @@ class DocumentConflict(Exception):
 
 
 class DocumentLine(msgspec.Struct, frozen=True):
-    """A file of the list.
+    """A file of the list."""
 
-    Attributes:
-        path: Below the folder, with ``/`` between its parts.
-        size: In bytes.
-        modified: Seconds since 1970.
-    """
-
-    path: str
-    size: int
-    modified: float
+    path: str  #: Below the folder, with ``/`` between its parts.
+    size: int  #: In bytes.
+    modified: float  #: Seconds since 1970.
 
 
 class Document(msgspec.Struct, frozen=True):
-    """A file as it was read.
+    """A file as it was read."""
 
-    Attributes:
-        path: Below the folder.
-        text: What it holds.
-        digest: Of its bytes; who saves says by it what was read.
-        modified: Seconds since 1970.
-    """
-
-    path: str
-    text: str
-    digest: str
-    modified: float
+    path: str  #: Below the folder.
+    text: str  #: What it holds.
+    digest: str  #: Of its bytes; who saves says by it what was read.
+    modified: float  #: Seconds since 1970.
 
 
 class DocumentFolder:
@@ -113,11 +100,7 @@ class DocumentFolder:
                         waiting.append(entry.path)
 
     def read(self, path: str) -> Document:
-        """A file.
-
-        Raises:
-            NoDocument: There is none of that name that may be shown.
-        """
+        """A file."""
         with self._folder_of(path) as (folder, name):
             return self._read(folder, name, path)
 
@@ -131,11 +114,6 @@ class DocumentFolder:
 
         Returns:
             What it holds now.
-
-        Raises:
-            NoDocument: The name is none, or its folder is not there.
-            DocumentConflict: It holds something else, which stays.
-            OSError: The disk refused; what was there is intact.
         """
         with self._folder_of(path) as (folder, name), self._saving:
             there = None
@@ -224,11 +202,7 @@ def _name_new(folder: int, temporary: str, name: str, mode: int) -> None:
 
 
 def _parts(path: str) -> list[str]:
-    """The parts of a path.
-
-    Raises:
-        NoDocument: It may lead elsewhere, is hidden, or is no DOT file.
-    """
+    """The parts of a path."""
     parts = path.split("/")
     for part in parts:
         if not part or part.startswith(".") or "\\" in part or not part.isprintable():

@@ -21,18 +21,14 @@ MAX_BYTES = 256 * 1024 * 1024
 
 
 class JsonProblem(ValueError):
-    """Why a text is not the JSON that we accept, in words that complete "it …".
+    """The error for a text that is not acceptable JSON; its words complete "it …".
 
     It never reaches a user: each reader turns it into an error of its own.
     """
 
 
 def read_json(data: bytes | str, *, max_bytes: int = MAX_BYTES) -> Any:
-    """The value of a JSON text.
-
-    Raises:
-        JsonProblem: The text is too large, no UTF-8, no JSON, too deep, or says a key twice.
-    """
+    """The value of a JSON text."""
     text = _decoded(data, max_bytes) if isinstance(data, bytes) else data
     if len(text) > max_bytes:
         raise JsonProblem(f"is larger than {_size(max_bytes)}")
@@ -49,11 +45,7 @@ def read_json(data: bytes | str, *, max_bytes: int = MAX_BYTES) -> Any:
 
 
 def read_own_json(data: bytes) -> Any:
-    """The value of a JSON text that ``json_bytes`` made, as somebody knows by its checksum, in a tenth of the time.
-
-    Raises:
-        JsonProblem: As ``read_json`` does; the text was none of ours.
-    """
+    """The value of a JSON text that ``json_bytes`` made, as somebody knows by its checksum, in a tenth of the time."""
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError):  # a lone surrogate, which msgspec does not read
@@ -97,7 +89,7 @@ def json_page(plain: Mapping[str, Any]) -> str:
 
 
 def _described(value: object) -> str:
-    """What stands for a value that has no form in JSON, whatever its class does."""
+    """The representation of a value that has no form in JSON, whatever its class does."""
     try:
         return repr(value)
     except Exception:  # noqa: BLE001 - it is somebody else's code

@@ -94,9 +94,6 @@ def event_of(payload: bytes) -> Event:
 
     A text that the encoder gives back byte for byte is what it says. Every other one is read with care: of
     another version, with escapes that only we need, or of somebody else.
-
-    Raises:
-        ValueError: Why it is none.
     """
     if payload.count(b"[") + payload.count(b"{") <= MAX_DEPTH:
         try:
@@ -124,27 +121,16 @@ def _unsealed(line: bytes) -> tuple[int, bytes]:
 
 
 class LogScan(msgspec.Struct, frozen=True):
-    """What a stretch of the log holds.
+    """The events in a stretch of the log, and the position after them."""
 
-    Attributes:
-        events: Its intact events, in order.
-        ends: For each event the byte offset after its line.
-        sequence: Number of the last one.
-        offset: Byte offset after it.
-        cut_bytes: Bytes behind it that belong to a record which was never finished.
-        is_line_end_missing: The last record is whole, but for its line end.
-        token: Fencing token of the owner who wrote the last one; 0 when there is none.
-        rejected: How many records were left out, because an owner who had lost the run wrote them.
-    """
-
-    events: LoggedEvents
-    ends: tuple[int, ...]
-    sequence: int
-    offset: int
-    cut_bytes: int = 0
-    is_line_end_missing: bool = False
-    token: int = 0
-    rejected: int = 0
+    events: LoggedEvents  #: Its intact events, in order.
+    ends: tuple[int, ...]  #: For each event the byte offset after its line.
+    sequence: int  #: Number of the last one.
+    offset: int  #: Byte offset after it.
+    cut_bytes: int = 0  #: Bytes behind it that belong to a record which was never finished.
+    is_line_end_missing: bool = False  #: The last record is whole, but for its line end.
+    token: int = 0  #: Fencing token of the owner who wrote the last one; 0 when there is none.
+    rejected: int = 0  #: How many records were left out, because an owner who had lost the run wrote them.
 
 
 def scan_lines(data: bytes, *, path: str, offset: int = 0, sequence: int = 0) -> LogScan:
@@ -158,10 +144,6 @@ def scan_lines(data: bytes, *, path: str, offset: int = 0, sequence: int = 0) ->
         path: What to call the file in messages.
         offset: Where the stretch begins in the file.
         sequence: Number of the record before it.
-
-    Raises:
-        CheckpointCorrupt: A record is damaged, missing or repeated; the message says how many before
-            it are intact.
     """
     events: list[Event] = []
     ends: list[int] = []
@@ -194,13 +176,10 @@ def scan_lines(data: bytes, *, path: str, offset: int = 0, sequence: int = 0) ->
 
 
 def _with_what_has_no_line_end(found: LogScan, rest: bytes, path: str) -> LogScan:
-    """What was found in a stretch, with what is left behind its last line end.
+    """The scan of a stretch, completed by the rest after its last line end.
 
-    It counts when its seal is right: it was written whole, and only the last byte of the write is missing.
-    Otherwise it was never finished, and nobody was told that it was.
-
-    Raises:
-        CheckpointCorrupt: It is sealed, and something is behind it, or it is not the next one.
+    The rest counts when its seal is right: it was written whole, and only the last byte of the write is missing.
+    Otherwise the record was never finished, and was never acknowledged.
     """
     whole = _SEAL.search(rest)
     if whole and b"\n" not in rest and (token := token_of(rest[: whole.end()])) >= max(found.token, FIRST_OWNER):
@@ -247,7 +226,7 @@ def _is_flushed_behind(data: bytes, start: int) -> bool:
 
 
 def _problem_of(line: bytes) -> str:
-    """Why a line is no record, in words that complete "the record …"."""
+    """The reason a line is not a record, in words that complete "the record …"."""
     token, payload = _unsealed(line)
     try:
         if token:

@@ -1,8 +1,8 @@
-"""Who owns a run directory: one process at a time, by a kernel lock (RELIABILITY; ruling 33).
+"""Ownership of a run directory: one process at a time, by a kernel lock (RELIABILITY; ruling 33).
 
 The lock is held on an open file and dies with its owner, however that ends. Beside it lie facts about
 the owner for everybody to read. Reading a run needs no lock. A frozen owner keeps its lock; whoever takes
-the run over puts another lock file in its place, and ``fence.py`` sees to it that the old owner loses.
+the run over puts another lock file in its place, and the fence of ``event_log.py`` makes the old owner lose.
 """
 
 from __future__ import annotations
@@ -58,10 +58,6 @@ class OwnerLock:
             clock: For the time since when.
             take_over: Take it from an owner who has it and is frozen, or was on another machine.
             is_synced: A lock file that is made here outlives a power loss.
-
-        Raises:
-            RunLocked: Another process, or another run in this one, owns the directory.
-            StorageError: The disk refused.
         """
         self._root = root
         self._since = utc_text(clock.time())
@@ -136,11 +132,7 @@ class OwnerLock:
             return 0
 
     def check(self) -> None:
-        """Check that the lock is still the lock.
-
-        Raises:
-            RunLocked: Another lock file stands in its place: somebody took the run over.
-        """
+        """Check that the lock is still the lock."""
         if self._present_file() != self._file:
             raise taken_over(self._root.path, self.token)
 
@@ -152,9 +144,6 @@ class OwnerLock:
             token: Number of this ownership.
             is_fenced: No earlier owner can write any more. Until then the lock file is not named: whoever
                 comes next, when we die here, must contest it again.
-
-        Raises:
-            StorageError: The disk refused.
         """
         self.token = token
         facts = {

@@ -1,1 +1,1 @@
-"""What stages leave: their directories, files, status, artifacts and threads."""
+"""The records of stages: their directories, files, status, artifacts and threads."""

@@ -1,4 +1,4 @@
-"""Where large values go (spec 5.5; run-directory.md section 5; rulings 31 and 32).
+"""Storage of large values (spec 5.5; run-directory.md section 5; rulings 31 and 32).
 
 A store with a directory writes what is larger than the threshold to ``artifacts/<id>.json``; the rest
 stays in memory. What the context hands over is always written, under the SHA-256 of its JSON text:
@@ -17,7 +17,7 @@ import msgspec
 
 from attractor_nb.context import ARTIFACT_THRESHOLD_BYTES
 from attractor_nb.errors import CheckpointCorrupt, StorageError
-from attractor_nb.model.context_values import REFERENCE_TYPE
+from attractor_nb.model.redacted import REFERENCE_TYPE
 from attractor_nb.model.shortage import is_shortage
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.storage.files.atomic import read_plain_file, sweep, write_whole
@@ -36,21 +36,13 @@ _MAX_ID_LENGTH = 200
 
 
 class ArtifactInfo(msgspec.Struct, frozen=True):
-    """What is known of an artifact.
+    """The facts of an artifact."""
 
-    Attributes:
-        id: Its id.
-        name: What it is, for people; the id for one that an earlier process stored.
-        size_bytes: Size of its JSON text.
-        stored_at: When, in seconds since 1970 (UTC).
-        is_file_backed: Whether it is in a file.
-    """
-
-    id: str
-    name: str
-    size_bytes: int
-    stored_at: float
-    is_file_backed: bool
+    id: str  #: Its id.
+    name: str  #: What it is, for people; the id for one that an earlier process stored.
+    size_bytes: int  #: Size of its JSON text.
+    stored_at: float  #: When, in seconds since 1970 (UTC).
+    is_file_backed: bool  #: Whether it is in a file.
 
 
 class ArtifactStore:
@@ -62,11 +54,7 @@ class ArtifactStore:
     def __init__(
         self, clock: Clock, *, disk: Disk | None = None, root: RunDirectory | None = None, is_synced: bool = False
     ) -> None:
-        """Open the store, and list what an earlier process left in ``artifacts/``.
-
-        Raises:
-            StorageError: The directory is out of reach, or something else stands in its place.
-        """
+        """Open the store, and list what an earlier process left in ``artifacts/``."""
         self._clock = clock
         self._disk = disk or Disk()
         self._root = root
@@ -78,11 +66,7 @@ class ArtifactStore:
             self._infos.update((info.id, info) for info in self._found_files())
 
     def store(self, artifact_id: str, name: str, data: Any) -> ArtifactInfo:
-        """Store a JSON value under an id, replacing what was there.
-
-        Raises:
-            StorageError: The id is no safe file name, the value has no JSON form, or the disk refused.
-        """
+        """Store a JSON value under an id, replacing what was there."""
         _check_id(artifact_id)
         try:
             text = json_bytes(redacted_value(data))
@@ -92,11 +76,7 @@ class ArtifactStore:
         return self._store_text(artifact_id, name, text, is_file_backed=is_file_backed)
 
     def retrieve(self, artifact_id: str) -> Any:
-        """The value of an artifact.
-
-        Raises:
-            StorageError: There is none of that id, or its file cannot be read.
-        """
+        """The value of an artifact."""
         with self._lock:
             if artifact_id not in self._infos:
                 raise StorageError(f"there is no artifact {artifact_id!r}", hint="list() names those there are")
@@ -118,11 +98,7 @@ class ArtifactStore:
             return list(self._infos.values())
 
     def remove(self, artifact_id: str) -> None:
-        """Forget an artifact and remove its file.
-
-        Raises:
-            StorageError: There is none of that id, or the disk refused.
-        """
+        """Forget an artifact and remove its file."""
         with self._lock:
             info = self._infos.get(artifact_id)
             if info is None:
@@ -142,7 +118,7 @@ class ArtifactStore:
         return len(self._infos)
 
     def externalize(self, key: str, value: Any) -> dict[str, Any]:
-        """Store a context value; the reference that stands for it (run-directory.md, 5)."""
+        """Store a context value; returns the reference to it (run-directory.md, 5)."""
         text = json_bytes(value)
         artifact_id = sha256(text).hexdigest()
         with self._lock:
@@ -156,12 +132,7 @@ class ArtifactStore:
         }
 
     def resolve(self, reference: Mapping[str, Any]) -> Any:
-        """The value behind a reference.
-
-        Raises:
-            CheckpointCorrupt: The artifact is gone or is not what was stored.
-            StorageError: It cannot be read for want of files or memory (ruling 51): nothing is wrong with it.
-        """
+        """The value behind a reference."""
         artifact_id = str(reference["artifact_id"])
         text = self._kept.get(artifact_id)
         if text is None:

@@ -61,7 +61,7 @@ class BranchNames:
 
 
 def places_of(events: Iterable[Event]) -> dict[Place, tuple[int, int]]:
-    """Where stages of branches were executed, in the order of their first visit, with the latest attempt."""
+    """The places where stages of branches were executed, in the order of their first visit, with the latest attempt."""
     return {
         (event.branch, event.name): (event.visit, event.attempt)
         for event in LoggedEvents.of(events).select(StageStarted)
@@ -93,11 +93,7 @@ class BranchDirectories:
         self._open: dict[str, tuple[RunDirectory, StageDirectories]] = {}
 
     def open(self, branch: str, node_id: str, visit: int, attempt: int) -> DirectoryStageFiles:
-        """The empty directory of a new attempt; see ``StageDirectories.open``.
-
-        Raises:
-            StorageError: The disk refused, or something planted stands in the way.
-        """
+        """The empty directory of a new attempt; see ``StageDirectories.open``."""
         if branch not in self._open:
             directory = self._made(branch)
             stages = StageDirectories(

@@ -62,11 +62,7 @@ class StageDirectories:
         self._known: dict[str, str] = {}
 
     def open(self, node_id: str, visit: int, attempt: int) -> DirectoryStageFiles:
-        """The empty directory of a new attempt; files of earlier ones are moved to ``visits/``.
-
-        Raises:
-            StorageError: The disk refused, or something planted stands in the way.
-        """
+        """The empty directory of a new attempt; files of earlier ones are moved to ``visits/``."""
         is_first = node_id not in self._known
         name = self._known.get(node_id) or self._learn(node_id, self._names.name_of(node_id))
         try:
@@ -163,7 +159,7 @@ class StageDirectories:
             self._disk.close(stage)
 
     def _evidence(self, stage: int) -> list[str]:
-        """What an earlier attempt left; the temporary files of a killed process are removed."""
+        """The entries that an earlier attempt left; the temporary files of a killed process are removed."""
         entries = [entry for entry in entry_names(stage) if entry != VISITS_NAME]
         left = [entry for entry in entries if entry.startswith(TEMPORARY_PREFIX)]
         if left:
@@ -192,7 +188,7 @@ class StageDirectories:
 
 
 def _places(visit: int, attempt: int) -> Iterator[str]:
-    """Where the files of an attempt may go: ``1.1``, then ``1.1-2`` and so on."""
+    """Candidate names for the directory of an attempt: ``1.1``, then ``1.1-2`` and so on."""
     yield f"{visit}.{attempt}"
     for number in itertools.count(2):
         yield f"{visit}.{attempt}-{number}"

@@ -1,7 +1,7 @@
-"""What an attempt has left in its directory, for who looks at it: names, sizes, the beginning of a text.
+"""The files that an attempt left in its directory, for display: names, sizes, the beginning of a text.
 
-Links are not followed and pipes are not opened: whatever ran in a stage may have planted some. A directory is
-looked at as it is now, and its owner may go on writing.
+Links are not followed and pipes are not opened: a stage's program may have planted some. A directory is
+listed as it is now, and its owner may continue to write.
 """
 
 from __future__ import annotations
@@ -27,29 +27,18 @@ _OPEN: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class StageFile(msgspec.Struct, frozen=True):
-    """A file of an attempt.
+    """A file of an attempt."""
 
-    Attributes:
-        name: Its path in the directory, with ``/`` between folders.
-        size: Bytes.
-        problem: Why it cannot be read, or empty.
-    """
-
-    name: str
-    size: int
-    problem: str = ""
+    name: str  #: Its path in the directory, with ``/`` between folders.
+    size: int  #: Bytes.
+    problem: str = ""  #: Why it cannot be read, or empty.
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """The files of an attempt.
+    """The files of an attempt."""
 
-    Attributes:
-        files: In the order of their names, folders last.
-        is_cut: There are more than are listed.
-    """
-
-    files: tuple[StageFile, ...]
-    is_cut: bool = False
+    files: tuple[StageFile, ...]  #: In the order of their names, folders last.
+    is_cut: bool = False  #: There are more than are listed.
 
 
 def list_stage(directory: Path, root: Path, limit: int = MAX_LISTED) -> Listing:
@@ -58,10 +47,7 @@ def list_stage(directory: Path, root: Path, limit: int = MAX_LISTED) -> Listing:
     Args:
         directory: The attempt's directory.
         root: The run directory; no link is followed on the way from it.
-        limit: So many files are listed at most.
-
-    Raises:
-        StorageError: The directory, one in it or one on the way to it is a link or cannot be read.
+        limit: The maximum number of files to list.
     """
     found: list[StageFile] = []
     waiting = [""]
@@ -111,9 +97,6 @@ def read_beginning(directory: Path, name: str, max_bytes: int, root: Path) -> tu
         name: The file, with ``/`` between folders.
         max_bytes: So much of it is read.
         root: The run directory; no link is followed on the way from it.
-
-    Raises:
-        StorageError: The name leads elsewhere, or what is there is a link, no plain file, or cannot be read.
     """
     *folders, last = name.split("/")
     if any(part in {"", ".", ".."} or "\0" in part for part in (*folders, last)):

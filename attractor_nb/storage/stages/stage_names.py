@@ -69,7 +69,7 @@ def escaped_name(node_id: str) -> str:
 
 
 class StageNames:
-    """Which directory belongs to which node of a run; no two nodes share one.
+    """The directory names of a run's nodes; no two nodes share one.
 
     Of ids that differ in case alone the first one visited keeps its spelling.
     """

@@ -13,8 +13,8 @@ import msgspec
 from attractor_nb.context import Context
 from attractor_nb.errors import ContextValueError, StatusFileError, StorageError
 from attractor_nb.model.inputs import RESERVED_PREFIXES, sets_engine_key
-from attractor_nb.model.nearest_name import did_you_mean
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage, read_status, usage_problem
+from attractor_nb.model.texts import did_you_mean
 from attractor_nb.redaction import may_hold, redacted, redacted_value
 from attractor_nb.storage.attempt_files import MAX_STATUS_BYTES
 from attractor_nb.storage.files.atomic import read_plain_file
@@ -29,19 +29,12 @@ MAX_NAMED = 3
 
 
 class StatusText(msgspec.Struct, frozen=True, gc=False):
-    """The text of a status.json, composed when it is called: of a run in memory nobody may ever read it.
+    """The text of a status.json, composed when it is called: of a run in memory nobody may ever read it."""
 
-    Attributes:
-        outcome: What the attempt came to.
-        visit: Which visit of the stage.
-        attempt: Which attempt of the visit.
-        duration: Seconds that it took.
-    """
-
-    outcome: Outcome
-    visit: int
-    attempt: int
-    duration: float = 0.0
+    outcome: Outcome  #: What the attempt came to.
+    visit: int  #: Which visit of the stage.
+    attempt: int  #: Which attempt of the visit.
+    duration: float = 0.0  #: Seconds that it took.
 
     def __call__(self) -> str:
         """The five keys of the contract, and what we add (ruling 27)."""
@@ -79,9 +72,6 @@ def read_status_file(source: Path | str, *, targets: Collection[str], node_ids: 
         source: The file, or its text.
         targets: Ids that the node's outgoing edges lead to.
         node_ids: Ids of the graph's nodes: an object under one of them sets no response and no verdict of it.
-
-    Raises:
-        StatusFileError: The contract is not kept; the message says in what.
     """
     try:
         plain = read_json(_content(source), max_bytes=MAX_STATUS_BYTES)
@@ -93,11 +83,7 @@ def read_status_file(source: Path | str, *, targets: Collection[str], node_ids: 
 
 
 def outcome_from_status(plain: dict[str, Any], *, targets: Collection[str], node_ids: Collection[str] = ()) -> Outcome:
-    """The outcome that the values of a status.json, or a verdict of the same shape, declare.
-
-    Raises:
-        StatusFileError: The contract is not kept; the message says in what.
-    """
+    """The outcome that the values of a status.json, or a verdict of the same shape, declare."""
     updates, ignored = _context_updates(plain, node_ids)
     notes = _text(plain, "notes")
     if ignored:

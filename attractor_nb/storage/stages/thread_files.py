@@ -1,9 +1,9 @@
-"""What threads have said, one file each: ``threads/<thread>.json`` (spec 5.4).
+"""The conversations of threads, one file each: ``threads/<thread>.json`` (spec 5.4).
 
 A file keeps what every attempt saved as an entry of its own, named by where it was said. Which of them counts
 the log alone decides: an entry is in the file before the commit of its stage is in the log, so one whose
 commit never came is evidence and no more, and a run that goes back finds what it said until there. An entry
-holds only what is new beside the entry that it went on from, so a conversation that grows is kept once.
+holds only the text that is new beside the entry it continues, so a conversation that grows is kept once.
 """
 
 from __future__ import annotations
@@ -44,34 +44,22 @@ def thread_file_name(thread: str) -> str:
 
 
 class _Entry(Record, frozen=True, array_like=True, omit_defaults=False):
-    """What one attempt saved.
+    """The entry that one attempt saved."""
 
-    Attributes:
-        after: The entry that it went on from, or empty.
-        kept: How many characters of that one's text it begins with.
-        text: What follows them.
-    """
-
-    after: str
-    kept: Count
-    text: str
+    after: str  #: The entry that it went on from, or empty.
+    kept: Count  #: How many characters of that one's text it begins with.
+    text: str  #: What follows them.
 
 
 class Thread(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """What a thread's attempts have saved.
+    """The entries that a thread's attempts have saved."""
 
-    Attributes:
-        schema_version: Version of this form.
-        thread: Its name, without secrets.
-        entries: What was saved, by the names of the entries.
-    """
-
-    schema_version: Literal[1] = 1
-    thread: str
-    entries: Mapping[str, _Entry] = {}
+    schema_version: Literal[1] = 1  #: Version of this form.
+    thread: str  #: Its name, without secrets.
+    entries: Mapping[str, _Entry] = {}  #: What was saved, by the names of the entries.
 
     def __post_init__(self) -> None:
-        """Refuse an entry that goes on from one that is not there."""
+        """Refuse an entry that continues a missing one."""
         for name, entry in self.entries.items():
             if entry.kept and entry.after not in self.entries:
                 raise ValueError(f"entry {name} goes on from {entry.after!r}, which is not there")
@@ -102,7 +90,7 @@ class Thread(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 def _common(before: str, now: str) -> int:
-    """How many characters two texts begin with together, found in few steps.
+    """The length of the common beginning of two texts, found in few steps.
 
     >>> _common("[1, 2]", "[1, 2, 3]"), _common("", "x"), _common("ab", "ab")
     (5, 0, 2)
@@ -128,11 +116,7 @@ class ThreadDirectory:
         self._lock = threading.Lock()
 
     def read(self, thread: str, entry: str) -> str | None:
-        """The text of an entry of a thread; None when there is none.
-
-        Raises:
-            StorageError: The file is damaged or cannot be read.
-        """
+        """The text of an entry of a thread; None when there is none."""
         with self._lock:
             return self._thread(thread).text_of(entry)
 
@@ -143,10 +127,7 @@ class ThreadDirectory:
             thread: The thread.
             entry: The name of the entry.
             text: The whole conversation.
-            after: The entry that it went on from, or empty.
-
-        Raises:
-            StorageError: The file is damaged, has grown too large, or the disk refused.
+            after: The entry that it continues, or empty.
         """
         with self._lock:
             data = _sealed(self._thread(thread).with_entry(entry, text, after=after).to_plain())

@@ -7,21 +7,31 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.redaction import redacted, redacted_value
-from attractor_nb.runtime.past import look_back
+from attractor_nb.runtime.past import RecordedVisit, read_history
 from attractor_nb.runtime.prepare.run_options import as_path
-from attractor_nb.runtime.stored_execution import as_run, texts_of, without_places
+from attractor_nb.runtime.stored_execution import resolve_run, texts_of, without_places
 from attractor_nb.storage.files.user_files import write_file
-from attractor_nb.studio.compare.comparison_page import comparison_svg
-from attractor_nb.studio.compare.comparison_view import (
+from attractor_nb.studio.compare.comparison_page import (
     Compared,
     Side,
+    TextChange,
     comparison_plain,
+    comparison_svg,
     context_table,
     steps_table,
     text_changes,
     totals_table,
 )
-from attractor_nb.studio.compare.run_alignment import align, changed_values, step_of, unite
+from attractor_nb.studio.compare.run_alignment import (
+    ComparedVisit,
+    Pair,
+    United,
+    ValueChange,
+    align,
+    changed_values,
+    step_of,
+    unite,
+)
 from attractor_nb.views.spending_fold import so_far
 from attractor_nb.views.table import table_text
 
@@ -33,9 +43,6 @@ if TYPE_CHECKING:
     from attractor_nb.model.graph import Edge, Graph
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.runtime.handles.run_result import RunResult
-    from attractor_nb.runtime.past import KnownVisit
-    from attractor_nb.studio.compare.comparison_view import TextChange
-    from attractor_nb.studio.compare.run_alignment import ComparedVisit, Pair, United, ValueChange
 
 PLAIN_TEXT_CHARS: Final = 20_000
 MAX_TEXTS: Final = 6
@@ -93,11 +100,7 @@ class Comparison:
         return comparison_html(self.compared)
 
     def export_html(self, path: str | PathLike[str] = "comparison.html") -> Path:
-        """Write both as one page, where a click on a stage shows both sides; no kernel, no network.
-
-        Raises:
-            StorageError: The disk refused; what was there before is intact.
-        """
+        """Write both as one page, where a click on a stage shows both sides; no kernel, no network."""
         from attractor_nb.studio.compare.comparison_page import comparison_page  # noqa: PLC0415 - for pages only
 
         place = as_path(path, "the page")
@@ -142,20 +145,15 @@ class Comparison:
 def run_diff(
     a: Execution | RunResult | str | PathLike[str], b: Execution | RunResult | str | PathLike[str]
 ) -> Comparison:
-    """What two runs did differently: path, outcomes, prompts, responses, context, cost, time.
+    """Compare two runs: path, outcomes, prompts, responses, context, cost, time.
 
     They may be of the same graph or of two; a run that goes on is compared as far as it has come.
 
     Args:
         a: A run, its result, or its directory.
         b: The other.
-
-    Raises:
-        OptionError: One of them is none of these.
-        RunNotFound: Nothing of one is stored.
-        CheckpointCorrupt: The log of one is damaged.
     """
-    runs = as_run(a, "the first run"), as_run(b, "the second run")
+    runs = resolve_run(a, "the first run"), resolve_run(b, "the second run")
     graphs = redacted_graph(runs[0].graph), redacted_graph(runs[1].graph)
     united = unite(*graphs)
     paths = [tuple(_steps(run)) for run in runs]
@@ -175,7 +173,7 @@ def run_diff(
 def _side(name: str, run: Execution) -> Side:
     view = run.view
     label = redacted(run.pipeline.title)
-    reason = without_places(run, look_back(run).directories[-1].journal, redacted(view.reason))
+    reason = without_places(run, read_history(run).directories[-1].journal, redacted(view.reason))
     return Side(
         name,
         run.id,
@@ -192,7 +190,7 @@ def _side(name: str, run: Execution) -> Side:
 
 def _steps(run: Execution) -> Iterator[ComparedVisit]:
     """The visits that count, over all directories of the run."""
-    for known in look_back(run).visits:
+    for known in read_history(run).visits:
         if not known.is_set_aside:
             texts = texts_of(run, known)
             if messages := _messages(known):
@@ -201,8 +199,8 @@ def _steps(run: Execution) -> Iterator[ComparedVisit]:
             yield replace(step, reason=without_places(run, known.journal, step.reason))
 
 
-def _messages(known: KnownVisit) -> str:
-    """What people and supervisors told a visit, each once."""
+def _messages(known: RecordedVisit) -> str:
+    """The instructions that a visit received from people and supervisors, each once."""
     record, heard = known.record, known.journal.heard
     if not heard:
         return ""
@@ -213,14 +211,14 @@ def _messages(known: KnownVisit) -> str:
 
 def _context(run: Execution) -> dict[str, Any]:
     """The context as it is now: recorded values, large ones as references that say their digest."""
-    journal = look_back(run).directories[-1].journal
+    journal = read_history(run).directories[-1].journal
     last = journal.counted[-1].sequence if journal.counted else 0
     clean: dict[str, Any] = redacted_value(journal.values_at(last))
     return without_places(run, journal, clean)
 
 
 def graph_changes(a: Graph, b: Graph, united: United) -> Iterator[str]:
-    """What differs between two graphs; where things stand in the source does not count."""
+    """The differences of two graphs. Positions in the source do not count."""
     for word, names in (("A", united.only_a), ("B", united.only_b)):
         yield from (f"node {name} only in {word}" for name in sorted(names))
     for name in a.nodes.keys() & b.nodes.keys():
@@ -232,7 +230,7 @@ def graph_changes(a: Graph, b: Graph, united: United) -> Iterator[str]:
 
 
 def _edge_changes(a: Graph, united: United) -> Iterator[str]:
-    """What differs in the edges; where one has another condition between the same nodes it is one change."""
+    """The differences of the edges; a changed condition between the same nodes is one change."""
     in_a, in_b = set(united.edges_a), set(united.edges_b)
     alone: dict[tuple[str, str], tuple[list[Edge], list[Edge]]] = {}
     for index, edge in enumerate(united.graph.edges):

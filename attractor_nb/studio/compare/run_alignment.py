@@ -15,7 +15,7 @@ from attractor_nb.model.outcome import Usage
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from attractor_nb.decisions.hindsight.journal import VisitRecord
+    from attractor_nb.decisions.history.journal import VisitRecord
     from attractor_nb.model.graph import Edge, Graph
 
 MAX_ALIGNED: Final = 4_000_000
@@ -24,47 +24,29 @@ MAX_ALIGNED: Final = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class ComparedVisit:
-    """One visit as it is compared.
-
-    Attributes:
-        branch: Path of its branch, or empty.
-        number: Its number among the visits of the node.
-        status: How it ended; empty when it did not.
-        reason: Why it failed, or empty.
-        label: The edge label that it asked for, or empty.
-        attempts: How often it was tried.
-        seconds: How long it took, waits between attempts included.
-        usage: What all its attempts consumed.
-        next_node: Where the run went on, or empty.
-        edge: Position of the edge taken in its own graph, or None.
-        texts: Its prompt and response, by these names, as far as they are kept.
-    """
+    """One visit as it is compared."""
 
     node: str
-    branch: str
-    number: int
-    status: str
-    reason: str = ""
-    label: str = ""
-    attempts: int = 1
-    seconds: float = 0.0
-    usage: Usage = field(default_factory=Usage)
-    next_node: str = ""
-    edge: int | None = None
+    branch: str  #: Path of its branch, or empty.
+    number: int  #: Its number among the visits of the node.
+    status: str  #: How it ended; empty when it did not.
+    reason: str = ""  #: Why it failed, or empty.
+    label: str = ""  #: The edge label that it asked for, or empty.
+    attempts: int = 1  #: How often it was tried.
+    seconds: float = 0.0  #: How long it took, waits between attempts included.
+    usage: Usage = field(default_factory=Usage)  #: What all its attempts consumed.
+    next_node: str = ""  #: Where the run went on, or empty.
+    edge: int | None = None  #: Position of the edge taken in its own graph, or None.
+    #: Its prompt and response, by these names, as far as they are kept.
     texts: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A step of both runs, or of one.
+    """A step of both runs, or of one."""
 
-    Attributes:
-        a: That of the first run, or None.
-        b: That of the second, or None.
-    """
-
-    a: ComparedVisit | None
-    b: ComparedVisit | None
+    a: ComparedVisit | None  #: That of the first run, or None.
+    b: ComparedVisit | None  #: That of the second, or None.
 
     @property
     def node(self) -> str:
@@ -154,7 +136,7 @@ def _aligned(a: list[ComparedVisit], b: list[ComparedVisit]) -> Iterator[Pair]:
 
 
 def _alike(a: Sequence[ComparedVisit], b: Sequence[ComparedVisit]) -> int:
-    """How many steps at the beginning are of the same nodes."""
+    """The number of steps at the beginning that visit the same nodes."""
     pairs = enumerate(zip(a, b, strict=False))
     return next((count for count, (one, other) in pairs if one.node != other.node), min(len(a), len(b)))
 
@@ -178,21 +160,13 @@ def _by_number(a: list[ComparedVisit], b: list[ComparedVisit]) -> Iterator[Pair]
 
 @dataclass(frozen=True, slots=True)
 class United:
-    """Two graphs as one.
+    """Two graphs as one."""
 
-    Attributes:
-        graph: All nodes and edges of both; what both have is as the second has it.
-        edges_a: For each edge of the first its position in the united one.
-        edges_b: The same of the second.
-        only_a: Nodes that only the first has.
-        only_b: Nodes that only the second has.
-    """
-
-    graph: Graph
-    edges_a: tuple[int, ...]
-    edges_b: tuple[int, ...]
-    only_a: frozenset[str]
-    only_b: frozenset[str]
+    graph: Graph  #: All nodes and edges of both; what both have is as the second has it.
+    edges_a: tuple[int, ...]  #: For each edge of the first its position in the united one.
+    edges_b: tuple[int, ...]  #: The same of the second.
+    only_a: frozenset[str]  #: Nodes that only the first has.
+    only_b: frozenset[str]  #: Nodes that only the second has.
 
 
 def unite(a: Graph, b: Graph) -> United:
@@ -216,7 +190,7 @@ def unite(a: Graph, b: Graph) -> United:
 
 
 def _edge_keys(edges: Iterable[Edge]) -> Iterator[tuple[Any, ...]]:
-    """What makes an edge the same in two graphs; twins are told apart by their order."""
+    """The keys that identify an edge in two graphs; twins are told apart by their order."""
     seen: dict[tuple[str, str, str, str], int] = {}
     for edge in edges:
         key = edge.source, edge.target, edge.condition, edge.label
@@ -226,20 +200,15 @@ def _edge_keys(edges: Iterable[Edge]) -> Iterator[tuple[Any, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class ValueChange:
-    """A context value that is not the same at the two ends.
-
-    Attributes:
-        a: What the first run has, or None.
-        b: What the second run has, or None.
-    """
+    """A context value that is not the same at the two ends."""
 
     key: str
-    a: Any
-    b: Any
+    a: Any  #: What the first run has, or None.
+    b: Any  #: What the second run has, or None.
 
 
 def changed_values(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[ValueChange, ...]:
-    """What differs between two contexts; the engine's own counters and the ids of child runs are left out."""
+    """The differences of two contexts, without the engine's own counters and the ids of child runs."""
     return tuple(
         ValueChange(key, a.get(key), b.get(key))
         for key in sorted(a.keys() | b.keys())

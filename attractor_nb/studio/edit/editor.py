@@ -3,30 +3,44 @@
 from __future__ import annotations
 
 import difflib
+import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from attractor_nb.errors import OptionError
-from attractor_nb.languages.dot import BYTE_ORDER_MARK, parse_syntax
-from attractor_nb.languages.dot.structure_edits import add_edge, add_node, remove_edge, remove_node
-from attractor_nb.model.vocabulary.attribute_kinds import Scope
+from attractor_nb.errors import AttractorError, OptionError, StylesheetSyntaxError
+from attractor_nb.languages.condition import parse_condition
+from attractor_nb.languages.dot import BYTE_ORDER_MARK, DotTree, apply_edits, embed_value, parse_dot, parse_syntax
+from attractor_nb.languages.dot.attribute_edits import (
+    remove_edge_attribute,
+    remove_graph_attribute,
+    remove_node_attribute,
+    reread,
+    set_edge_attribute,
+    set_graph_attribute,
+    set_node_attribute,
+)
+from attractor_nb.languages.dot.structure_edits import add_edge, add_node, remove_edge, remove_node, rename_node
+from attractor_nb.languages.stylesheet import SelectorKind, parse_stylesheet
+from attractor_nb.model.diagnostic import Diagnostic, TextEdit
+from attractor_nb.model.graph import Graph, named_file
+from attractor_nb.model.texts import did_you_mean
+from attractor_nb.model.vocabulary.attribute_table import AttrType, Scope
+from attractor_nb.model.vocabulary.attributes import Attributed, attribute, coerce
+from attractor_nb.model.vocabulary.variables import NAMING_ATTRIBUTES, stages_named
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.run_options import as_path
-from attractor_nb.source import SourceText
+from attractor_nb.source import SourceText, Span
 from attractor_nb.storage.files.user_files import write_file
-from attractor_nb.studio.edit.draft import find_place, renamed, with_attributes
 from attractor_nb.studio.edit.lint_report import LintReport
-from attractor_nb.views.drawings.still import picture_bundle
-from attractor_nb.views.drawings.svg import render_svg
+from attractor_nb.views.drawings.svg import picture_bundle, render_svg
 from attractor_nb.views.findings_table import findings_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from attractor_nb.languages.dot import DotTree
-    from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.runtime.definition import Definition
-    from attractor_nb.studio.edit.draft import Target
+
 
 _MOST_ROUNDS: Final = 10
 
@@ -57,7 +71,7 @@ class Editor:
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What lint finds in the text as it is now."""
+        """The findings of lint in the current text."""
         return self._now.diagnostics
 
     @property
@@ -112,50 +126,31 @@ class Editor:
             target: A node's id, an edge ("a -> b", ("a", "b"), or its position), or "" for the graph.
             attributes: Values by name, for names with dots.
             **named: Values by name.
-
-        Raises:
-            OptionError: There is no such thing, or the text cannot hold it; nothing is changed.
         """
         changes = {**(attributes or {}), **named}
         place = find_place(self._now.parsed, target)
         return self._change(lambda tree: with_attributes(tree, place, changes))
 
     def rename(self, node: str, new_id: str) -> Self:
-        """Give a node another id, in its edges, in attributes that name it and in the stylesheet as well.
-
-        Raises:
-            OptionError: There is no such node, or the new id is none or is taken.
-        """
+        """Give a node another id, in its edges, in attributes that name it and in the stylesheet as well."""
         return self._change(lambda tree: renamed(tree, node, new_id))
 
     def add_node(
         self, node: str, attributes: Mapping[str, object] | None = None, /, *, after: str = "", **named: object
     ) -> Self:
-        """Add a node, behind another one's statement or behind the last one.
-
-        Raises:
-            OptionError: The id is none or is taken, or the text cannot hold an attribute.
-        """
+        """Add a node, behind another one's statement or behind the last one."""
         attrs = {**(attributes or {}), **named}
         return self._change(lambda tree: add_node(tree, node, attrs, after=after))
 
     def add_edge(
         self, source: str, target: str, attributes: Mapping[str, object] | None = None, /, **named: object
     ) -> Self:
-        """Add an edge between two nodes.
-
-        Raises:
-            OptionError: One of them is not a node, or the text cannot hold an attribute.
-        """
+        """Add an edge between two nodes."""
         attrs = {**(attributes or {}), **named}
         return self._change(lambda tree: add_edge(tree, source, target, attrs))
 
     def remove(self, target: Target, *names: str) -> Self:
-        """Remove a node with its edges, or an edge; with names, these attributes of it.
-
-        Raises:
-            OptionError: There is no such thing.
-        """
+        """Remove a node with its edges, or an edge; with names, these attributes of it."""
         place = find_place(self._now.parsed, target)
         if names:
             return self._change(lambda tree: with_attributes(tree, place, dict.fromkeys(names)))
@@ -182,27 +177,15 @@ class Editor:
         return self.replace(mended.written)
 
     def fix_one(self, finding: Diagnostic) -> Self:
-        """Apply the fix of one finding.
-
-        Raises:
-            OptionError: It is no finding of the text as it is now, or a person has to fix it.
-        """
+        """Apply the fix of one finding."""
         return self.replace(self.lint().fix_one(finding).text)
 
     def replace(self, source: str) -> Self:
-        """Put another text in place of all.
-
-        Raises:
-            DotSyntaxError: It does not parse; nothing is changed.
-        """
+        """Put another text in place of all."""
         return self._change(lambda _: source)
 
     def undo(self) -> Self:
-        """Take the last change back: the text is byte for byte what it was.
-
-        Raises:
-            OptionError: There is none.
-        """
+        """Take the last change back: the text is byte for byte what it was."""
         if not self._before:
             raise OptionError("there is no change to take back", hint="nothing was changed")
         self._after.append(self._now)
@@ -210,11 +193,7 @@ class Editor:
         return self
 
     def redo(self) -> Self:
-        """Make the change again that was taken back last.
-
-        Raises:
-            OptionError: None was, or another one was made since.
-        """
+        """Make the change again that was taken back last."""
         if not self._after:
             raise OptionError("there is no change to make again", hint="undo one first")
         self._before.append(self._now)
@@ -245,10 +224,6 @@ class Editor:
 
         Returns:
             The file.
-
-        Raises:
-            OptionError: There is no file to save to, or it holds what was not read: says what differs.
-            StorageError: The disk refused; the old file is intact.
         """
         own = self.file
         place = own if path is None else as_path(path, "path")
@@ -294,11 +269,7 @@ def _diff(before: str, after: str, name: str, new_name: str) -> str:
 
 
 def _text_of(place: Path) -> str | None:
-    """What a file holds; None when it is not there.
-
-    Raises:
-        OptionError: It cannot be read.
-    """
+    """The content of a file. None if it does not exist."""
     try:
         return place.read_bytes().decode("utf-8")
     except FileNotFoundError:
@@ -306,3 +277,137 @@ def _text_of(place: Path) -> str | None:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise OptionError(f"{place} cannot be read: {reason}", hint="save to another file") from None
+
+
+# One change of a pipeline's text: which thing of the graph is meant, and the text after it (pure).
+
+Target = str | int | tuple[str, str] | tuple[str, str, int]
+"""What a change is made on: "" for the graph, a node's id, "a -> b" or ("a", "b") for the first such edge,
+("a", "b", 1) for the second, or an edge's position."""
+
+STYLESHEET: Final = "model_stylesheet"
+_EDGE: Final = re.compile(r"\s*(\w+)\s*->\s*(\w+)\s*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class EditTarget:
+    """The thing that a target means."""
+
+    scope: Scope  #: Graph, node or edge.
+    node_id: str = ""
+    position: int = -1  #: The edge's place in ``Graph.edges``, if it is one.
+
+    def thing(self, graph: Graph) -> Attributed:
+        """The thing itself."""
+        if self.scope is Scope.NODE:
+            return graph.nodes[self.node_id]
+        return graph if self.scope is Scope.GRAPH else graph.edges[self.position]
+
+
+def find_place(graph: Graph, target: object) -> EditTarget:
+    """Resolve a target to a place in the graph."""
+    if target == "":
+        return EditTarget(Scope.GRAPH)
+    if isinstance(target, int) and not isinstance(target, bool):
+        if 0 <= target < len(graph.edges):
+            return EditTarget(Scope.EDGE, position=target)
+        raise OptionError(f"the graph has no edge number {target}", hint=f"it has {len(graph.edges)}, from 0 on")
+    if isinstance(target, str) and "->" not in target:
+        if target in graph.nodes:
+            return EditTarget(Scope.NODE, target)
+        raise OptionError(f'there is no node "{target}"{did_you_mean(target, graph.nodes)}')
+    return _edge_place(graph, target)
+
+
+def _edge_place(graph: Graph, target: object) -> EditTarget:
+    found = _EDGE.match(target) if isinstance(target, str) else None
+    match found.groups() if found else target:
+        case (str(source), str(goal)):
+            number = 0
+        case (str(source), str(goal), int(number)):
+            pass
+        case _:
+            raise OptionError(
+                f"{target!r} names nothing of a graph", hint='name a node "plan", or an edge "plan -> done"'
+            )
+    same = [at for at, edge in enumerate(graph.edges) if (edge.source, edge.target) == (source, goal)]
+    if not 0 <= number < len(same):
+        leaving = [f"{source} -> {edge.target}" for edge in graph.outgoing_edges(source)]
+        hint = f"its edges: {', '.join(leaving)}" if leaving else f"no edge leaves {source}"
+        raise OptionError(f"there is no edge {source} -> {goal}", hint=hint)
+    return EditTarget(Scope.EDGE, position=same[number])
+
+
+def with_attributes(tree: DotTree, place: EditTarget, attrs: Mapping[str, object]) -> str:
+    """The text with attributes set; those that are None removed."""
+    for name, value in attrs.items():
+        match place.scope:
+            case Scope.NODE if value is None:
+                text = remove_node_attribute(tree, place.node_id, name)
+            case Scope.NODE:
+                text = set_node_attribute(tree, place.node_id, name, value)
+            case Scope.EDGE if value is None:
+                text = remove_edge_attribute(tree, place.position, name)
+            case Scope.EDGE:
+                text = set_edge_attribute(tree, place.position, name, value)
+            case _ if value is None:
+                text = remove_graph_attribute(tree, name)
+            case _:
+                text = set_graph_attribute(tree, name, value)
+        tree = reread(tree, text)
+    return tree.source.text
+
+
+def renamed(tree: DotTree, old: str, new: str) -> str:
+    """The text in which a node has another id, also where the stylesheet selects it or a prompt names it."""
+    tree = reread(tree, rename_node(tree, old, new))
+    graph = parse_dot(tree.source)
+    edits = {TextEdit(span, f"#{new}") for span in _selectors(graph, old)}
+    edits |= {TextEdit(span, new) for span in _variables(graph, old)}
+    return apply_edits(tree.source, sorted(edits, key=lambda edit: edit.span.start))
+
+
+def _selectors(graph: Graph, node_id: str) -> Iterator[Span]:
+    """The selectors of a node's id in the stylesheet."""
+    written = graph.attr_spans.get(STYLESHEET)
+    if written is None:
+        return
+    try:
+        sheet = parse_stylesheet(embed_value(written.value))
+    except StylesheetSyntaxError:  # lint reports it; nobody knows what it selects
+        return
+    for rule in sheet.rules:
+        if rule.selector.kind is SelectorKind.ID and rule.selector.name == node_id and rule.selector.span:
+            yield rule.selector.span.outermost()
+
+
+def _variables(graph: Graph, node_id: str) -> Iterator[Span]:
+    """The references to a node's values in texts; one in a default block counts for each node that inherits it."""
+    for node in graph.nodes.values():
+        for name in NAMING_ATTRIBUTES:
+            written = node.attr_spans.get(name)
+            if written is None or "$" not in written.value.text:
+                continue
+            source = embed_value(written.value)
+            for start, end in stages_named(source.text):
+                if source.text[start:end] == node_id:
+                    yield source.span(start, end).outermost()
+
+
+def value_problem(scope: Scope, name: str, text: str) -> str:
+    """The problem with a value while it is being typed; empty if there is none."""
+    row = attribute(scope, name)
+    try:
+        if (scope, name) == (Scope.EDGE, "condition") and text.strip():
+            parse_condition(text)
+        if (scope, name) == (Scope.GRAPH, STYLESHEET) and named_file(text) is None:
+            parse_stylesheet(text)
+    except AttractorError as error:
+        return str(error)
+    if row is None or not text:
+        return ""
+    if coerce(row, text) is None:
+        return f"this is no {row.type.value}"
+    if row.type is AttrType.CHOICE and text not in row.choices:
+        return f"one of {', '.join(row.choices)}"
+    return ""

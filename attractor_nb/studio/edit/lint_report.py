@@ -19,17 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FixPreview:
-    """What the fixes would change. Nothing is changed until somebody uses ``text``.
+    """The preview of fixes. Nothing is changed until somebody uses ``text``."""
 
-    Attributes:
-        text: The mended source.
-        diff: The change as a unified diff; empty when there is nothing to fix.
-        fixed: The findings whose fix is in it.
-    """
-
-    text: str
-    diff: str
-    fixed: tuple[Diagnostic, ...]
+    text: str  #: The mended source.
+    diff: str  #: The change as a unified diff; empty when there is nothing to fix.
+    fixed: tuple[Diagnostic, ...]  #: The findings whose fix is in it.
 
     def __str__(self) -> str:
         return self.diff or "nothing to fix"
@@ -72,7 +66,7 @@ class LintReport(Sequence[Diagnostic]):
         return self.of(Severity.WARNING)
 
     def fix(self, *rules: str) -> FixPreview:
-        """What the fixes, of all rules or of those named, would change in the source.
+        """Preview the fixes of all rules, or of those named, in the source.
 
         Errors are mended first: a warning may be nothing but their consequence. It is left for the next
         round, as is a fix that would overlap an earlier one.
@@ -85,11 +79,7 @@ class LintReport(Sequence[Diagnostic]):
         return self._preview([found for found in mendable if found.is_error] or mendable)
 
     def fix_one(self, finding: Diagnostic) -> FixPreview:
-        """What the fix of one finding would change in the source.
-
-        Raises:
-            OptionError: It is no finding of this report, or a person has to fix it.
-        """
+        """Preview the fix of one finding in the source."""
         if not any(found is finding for found in self._diagnostics):
             raise OptionError("this finding is not in the report", hint="lint the text again")
         if finding.fix is None or not finding.fix.edits:

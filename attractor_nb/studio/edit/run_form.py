@@ -52,10 +52,6 @@ class RunForm:
 
         Args:
             values: By input: the text of its field, JSON for arrays and objects; or a truth value.
-
-        Raises:
-            OptionError: A value does not fit, or a required one is missing; nothing was started.
-            AttractorError: As ``Pipeline.run``.
         """
         declared = {each.name: each for each in self.inputs}
         params: dict[str, Any] = {
@@ -79,11 +75,7 @@ class RunForm:
 
 
 def _value(declared: Input | None, given: object) -> Any:
-    """What a field stands for.
-
-    Raises:
-        OptionError: It is not JSON where there has to be some.
-    """
+    """The value of a field."""
     if not isinstance(given, str) or declared is None or declared.type not in {"array", "object"}:
         return given
     try:

@@ -1,6 +1,6 @@
-"""What a run will consume, told before it has run: as expected, and at worst.
+"""Estimates of the usage of a run before it runs: expected, and worst case.
 
-Token counts are estimates without a tokenizer (`model/calls/tokens.py`). Every other assumption is a field of
+Token counts are estimates without a tokenizer (`model/calls/messages.py`). Every other assumption is a field of
 `Assumptions`. Knows neither prompts nor prices: the caller gives their sizes and a function.
 """
 
@@ -10,18 +10,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
 from attractor_nb.decisions.fidelity import resolve_thread
-from attractor_nb.decisions.planning.reach import likely_path, most_visits
-from attractor_nb.decisions.preambles.preamble_amounts import budget_tokens
+from attractor_nb.decisions.planning.plan import Plan, PlannedNode, Visit, likely_path, most_visits
+from attractor_nb.decisions.preamble_page import budget_tokens
 from attractor_nb.model.outcome import Usage
-from attractor_nb.model.vocabulary.repetition import DEFAULT_MAX_ITEMS, FOR_EACH, MAX_ITEMS, list_key
-from attractor_nb.model.vocabulary.value_paths import value_at
+from attractor_nb.model.vocabulary.value_forms import DEFAULT_MAX_ITEMS, FOR_EACH, MAX_ITEMS, list_key, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from attractor_nb.decisions.planning.plan import Plan, PlannedNode
-    from attractor_nb.decisions.planning.reach import Visit
-    from attractor_nb.languages.condition.evaluate import Lookup
+    from attractor_nb.languages.condition.parser import Lookup
     from attractor_nb.model.calls.providers import ModelName
 
 _NOTHING: Final = Usage()
@@ -29,101 +26,61 @@ _NOTHING: Final = Usage()
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """What an estimate takes for granted where nothing says otherwise.
+    """The assumptions of an estimate where nothing says otherwise."""
 
-    Attributes:
-        response_tokens: Tokens of an expected response; `llm.max_tokens` is the most.
-        max_response_tokens: Tokens of the longest response of a node without `llm.max_tokens`.
-        carried_tokens: Tokens that the preamble expects for each stage before; its mode's budget is the most.
-        context_tokens: The window of a model whose node has no `llm.context_tokens`.
-        tool_requests: Requests that a node with tools is expected to make.
-        max_tool_requests: The most that it may make.
-        tool_tokens: Tokens of what tools give back between two requests.
-        max_tool_tokens: The same at worst.
-    """
-
-    response_tokens: int = 500
-    max_response_tokens: int = 8_192
-    carried_tokens: int = 500
-    context_tokens: int = 200_000
-    tool_requests: int = 4
-    max_tool_requests: int = 50
-    tool_tokens: int = 500
-    max_tool_tokens: int = 12_500
+    response_tokens: int = 500  #: Tokens of an expected response; `llm.max_tokens` is the most.
+    max_response_tokens: int = 8_192  #: Tokens of the longest response of a node without `llm.max_tokens`.
+    carried_tokens: int = 500  #: Tokens that the preamble expects for each stage before; its mode's budget is the most.
+    context_tokens: int = 200_000  #: The window of a model whose node has no `llm.context_tokens`.
+    tool_requests: int = 4  #: Requests that a node with tools is expected to make.
+    max_tool_requests: int = 50  #: The most that it may make.
+    tool_tokens: int = 500  #: Tokens of what tools give back between two requests.
+    max_tool_tokens: int = 12_500  #: The same at worst.
 
 
 @dataclass(frozen=True, slots=True)
 class NodeCalls:
-    """What is known of a node's calls.
+    """The known facts of a node's calls."""
 
-    Attributes:
-        prompt_tokens: Tokens of its own prompt and system prompt, without what is carried.
-        models: Its model, then those of `llm_fallback`.
-        max_tokens: Its `llm.max_tokens`.
-        context_tokens: Its `llm.context_tokens`.
-        has_tools: It may call tools.
-    """
-
-    prompt_tokens: int
-    models: tuple[ModelName, ...]
-    max_tokens: int | None = None
-    context_tokens: int | None = None
-    has_tools: bool = False
+    prompt_tokens: int  #: Tokens of its own prompt and system prompt, without what is carried.
+    models: tuple[ModelName, ...]  #: Its model, then those of `llm_fallback`.
+    max_tokens: int | None = None  #: Its `llm.max_tokens`.
+    context_tokens: int | None = None  #: Its `llm.context_tokens`.
+    has_tools: bool = False  #: It may call tools.
 
 
 @dataclass(frozen=True, slots=True)
 class NodeEstimate:
-    """What one node will consume.
+    """The estimated usage of one node."""
 
-    Attributes:
-        node_id: The node; of a child run's node the path, such as ``boss/test``.
-        model: Its model; empty for the whole of a child run.
-        expected: What its visits on the likely path consume.
-        worst: What its visits consume at worst, with all attempts, taken alone.
-    """
-
-    node_id: str
-    model: ModelName | None
-    expected: Usage
-    worst: Usage
+    node_id: str  #: The node; of a child run's node the path, such as ``boss/test``.
+    model: ModelName | None  #: Its model; empty for the whole of a child run.
+    expected: Usage  #: What its visits on the likely path consume.
+    worst: Usage  #: What its visits consume at worst, with all attempts, taken alone.
 
 
 @dataclass(frozen=True, slots=True)
 class RunEstimate:
-    """What a run will consume.
+    """The estimated usage of a run."""
 
-    Attributes:
-        nodes: Its nodes that ask models or run children, in source order.
-        expected: All of them on the likely path.
-        worst: The costliest run that the bounds allow; less than the sum of the nodes where one bound holds
-            for all of them together.
-        is_shared: One bound does hold for all of them together.
-        assumptions: What was taken for granted.
-    """
-
-    nodes: tuple[NodeEstimate, ...]
-    expected: Usage
+    nodes: tuple[NodeEstimate, ...]  #: Its nodes that ask models or run children, in source order.
+    expected: Usage  #: All of them on the likely path.
+    #: The costliest run that the bounds allow; less than the sum of the nodes where one bound holds for all of them
+    #: together.
     worst: Usage
-    is_shared: bool
-    assumptions: Assumptions
+    is_shared: bool  #: One bound does hold for all of them together.
+    assumptions: Assumptions  #: What was taken for granted.
 
 
 @dataclass(frozen=True)
 class Estimator:
-    """Estimates one plan.
-
-    Attributes:
-        asked: The nodes that ask models.
-        children: The estimates of child runs, by the node that runs them.
-        price: The price of a usage of a model, or None when it is not known.
-        assumptions: What is taken for granted.
-    """
+    """Estimates one plan."""
 
     plan: Plan
-    asked: Mapping[str, NodeCalls]
-    children: Mapping[str, RunEstimate]
-    price: Callable[[ModelName, Usage], float | None]
-    assumptions: Assumptions = field(default_factory=Assumptions)
+    asked: Mapping[str, NodeCalls]  #: The nodes that ask models.
+    children: Mapping[str, RunEstimate]  #: The estimates of child runs, by the node that runs them.
+    price: Callable[[ModelName, Usage], float | None]  #: The price of a usage of a model, or None when it is not known.
+    assumptions: Assumptions = field(default_factory=Assumptions)  #: What is taken for granted.
 
     def estimate(self, lookup: Lookup) -> RunEstimate:
         """The estimate of a run whose context begins with what ``lookup`` says."""
@@ -158,7 +115,7 @@ class Estimator:
         return worst, is_short
 
     def _item_count(self, visit: Visit, lookup: Lookup) -> int:
-        """How often a visit does its work: once for each item of a list that is known, and of another once."""
+        """The number of items of a visit: the length of a known list, else 1."""
         key = list_key(self.plan.nodes[visit.node_id].node.get(FOR_EACH, str, ""))
 
         def get(name: str, absent: object) -> object:
@@ -169,12 +126,12 @@ class Estimator:
         return min(len(cast("list[object]", found)), self._most_items(visit.node_id)) if isinstance(found, list) else 1
 
     def _most_items(self, node_id: str) -> int:
-        """How many items the list of a node may have; 1 for a node without."""
+        """The maximum number of items in a node's list; 1 for a node without a list."""
         node = self.plan.nodes[node_id].node
         return node.get(MAX_ITEMS, int, DEFAULT_MAX_ITEMS) if FOR_EACH in node.attrs else 1
 
     def _expected(self, visit: Visit) -> Usage:
-        """What a visit on the likely path consumes."""
+        """The usage of a visit on the likely path."""
         if visit.node_id in self.children:
             return self.children[visit.node_id].expected
         if visit.node_id not in self.asked:
@@ -215,7 +172,7 @@ class Estimator:
         return resolve_thread(edge, planned.node, self.plan.graph, planned.subgraph_class, previous)
 
     def _worst(self, node_id: str) -> Usage:
-        """What one visit of a node can consume: all its attempts, each with all its models."""
+        """The worst-case usage of one visit of a node: all its attempts, each with all its models."""
         planned = self.plan.nodes[node_id]
         if node_id in self.children:
             return _times(self.children[node_id].worst, self._most_items(node_id) * planned.retry.max_attempts)

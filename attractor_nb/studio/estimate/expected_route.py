@@ -1,8 +1,8 @@
-"""Where a past run would go on a changed graph: the recorded outcomes and contexts, the graph's rules (pure).
+"""The expected route of a past run on a changed graph: recorded outcomes and contexts, new rules (pure).
 
 Each recorded stage is left once more by the traversal's own rules (``failures.next_step``, goal gates), with
 the outcome and the context that were recorded. While that leads where the run went the next stage is known.
-Where it leads elsewhere knowledge ends: what a stage that was not executed would have come to, nobody knows.
+Where it leads elsewhere knowledge ends: the outcome of a stage that was not executed is unknown.
 Bounds are not looked at: they are another question.
 """
 
@@ -11,15 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.failure_routes import end_reason, next_step
-from attractor_nb.decisions.goal_gates import never_visited, redirect_target, unsatisfied_gate
-from attractor_nb.decisions.hindsight.route_explanation import because
-from attractor_nb.decisions.routing import read_status
+from attractor_nb.decisions.history.route_explanation import because
+from attractor_nb.decisions.routing import ConditionOutcome, end_reason, next_step, read_status
+from attractor_nb.decisions.run_endings import never_visited, redirect_target, unsatisfied_gate
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.decisions.traversal import diamonds_of
-from attractor_nb.languages.condition.evaluate import explain_condition
+from attractor_nb.languages.condition.parser import Lookup, explain_condition
 from attractor_nb.model.branch import enclosing
 from attractor_nb.model.events import (
+    Event,
     GoalGateUnsatisfied,
     ParallelBranchStarted,
     PipelineCompleted,
@@ -32,11 +32,8 @@ from attractor_nb.model.outcome import Outcome
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from attractor_nb.decisions.hindsight.journal import Journal
+    from attractor_nb.decisions.history.journal import Journal
     from attractor_nb.decisions.planning.plan import Plan, PlannedNode
-    from attractor_nb.decisions.routing import Seen
-    from attractor_nb.languages.condition.evaluate import Lookup
-    from attractor_nb.model.events import Event
     from attractor_nb.model.graph import Graph
 
 SAME: Final = "same"
@@ -51,43 +48,26 @@ _UNSEEN_ATTRS: Final = frozenset({"label", "class", "comment", "retry_target", "
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """The place where a run would leave the way that it took.
+class RerouteStep:
+    """The place where a run would leave the way that it took."""
 
-    Attributes:
-        node: The stage behind which it happens; empty when the run would begin elsewhere.
-        visit: Number of the visit.
-        branch: Path of the branch, or empty.
-        before: Where the run went from there; empty where it ended.
-        before_why: Why, as recorded.
-        now: Where it would go; empty where it would end.
-        now_why: Why, with what the conditions saw.
-        known: How far that is known, in words.
-    """
-
-    node: str
-    visit: int
-    branch: str
-    before: str
-    before_why: str
-    now: str
-    now_why: str
-    known: str
+    node: str  #: The stage behind which it happens; empty when the run would begin elsewhere.
+    visit: int  #: Number of the visit.
+    branch: str  #: Path of the branch, or empty.
+    before: str  #: Where the run went from there; empty where it ended.
+    before_why: str  #: Why, as recorded.
+    now: str  #: Where it would go; empty where it would end.
+    now_why: str  #: Why, with what the conditions saw.
+    known: str  #: How far that is known, in words.
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedRoute:
-    """What a changed graph would have made of one run.
+    """The expected route of one run on a changed graph."""
 
-    Attributes:
-        turn: Where it would leave its way; None when it would go the same way, as far as it went.
-        assumed: Nodes that are not what they were, and whose recorded outcomes are taken all the same.
-        steps: How many recorded stages were asked.
-    """
-
-    turn: Turn | None
-    assumed: tuple[str, ...]
-    steps: int
+    turn: RerouteStep | None  #: Where it would leave its way; None when it would go the same way, as far as it went.
+    assumed: tuple[str, ...]  #: Nodes that are not what they were, and whose recorded outcomes are taken all the same.
+    steps: int  #: How many recorded stages were asked.
 
     @property
     def verdict(self) -> str:
@@ -125,10 +105,10 @@ class _Walk:
         self.diamonds = diamonds_of(plan)
         self.assumed: dict[str, None] = {}
         self.steps = 0
-        self.turn: Turn | None = None
+        self.turn: RerouteStep | None = None
         self._resolve = resolve
         self._branches: dict[tuple[str, str], list[str]] = {}
-        self._at_end: tuple[StageEnd, str, Turn | None] | None = None
+        self._at_end: tuple[StageEnd, str, RerouteStep | None] | None = None
 
     def take(self, event: Event, values: Mapping[str, Any]) -> None:
         """Take what happened, and compare it with what would have."""
@@ -152,7 +132,7 @@ class _Walk:
         now, start = self.plan.start, event.start_node or self.plan.start
         if not event.restart_of and start != now:
             why = "it was the start"
-            self.turn = Turn("", 0, "", start, why, now, "it is the start now", self._known(now))
+            self.turn = RerouteStep("", 0, "", start, why, now, "it is the start now", self._known(now))
 
     def _note_change(self, node_id: str) -> None:
         """Remember a node whose recorded outcomes are taken although it is not what it was."""
@@ -205,8 +185,8 @@ class _Walk:
     def _is_exit(self, node_id: str) -> bool:
         return self.plan.nodes[node_id].is_exit
 
-    def _gates(self, event: StageEnd) -> tuple[str, Turn | None]:
-        """What goal gates make of a run that comes to its end: it ends, fails, or goes back somewhere."""
+    def _gates(self, event: StageEnd) -> tuple[str, RerouteStep | None]:
+        """The effect of goal gates on a run that reaches its end: it ends, fails, or goes back."""
         state = self.state
         gate = unsatisfied_gate(self.plan, state)
         if gate is None:
@@ -232,19 +212,19 @@ class _Walk:
             why = "no goal gate keeps it from ending any more"
             self.turn = turn or self._turn(event, event.next_node, why, "the run would end in success")
 
-    def _turn(self, event: StageEnd, now: str, why: str, known: str) -> Turn:
+    def _turn(self, event: StageEnd, now: str, why: str, known: str) -> RerouteStep:
         before_why = because(event.route, event.route_detail)
-        return Turn(event.name, event.visit, event.branch, event.next_node, before_why, now, why, known)
+        return RerouteStep(event.name, event.visit, event.branch, event.next_node, before_why, now, why, known)
 
     def _known(self, target: str) -> str:
-        """How far it is known what comes behind a turn."""
+        """The limit of knowledge after a turn, in words."""
         if not target:
             return "the run would end here"
         if self._is_exit(target):
             return f"the run would end at {target}"
         return f"not known from {target} on"
 
-    def _known_behind(self, target: str, seen: Seen, lookup: Lookup) -> str:
+    def _known_behind(self, target: str, seen: ConditionOutcome, lookup: Lookup) -> str:
         """The same, through diamonds: they execute nothing, so where they lead is known."""
         for _ in range(MAX_DIAMONDS):
             planned = self.plan.nodes[target]
@@ -257,8 +237,8 @@ class _Walk:
         return f"not known from {target} on"
 
 
-def _refused(planned: PlannedNode, target: str, seen: Seen, lookup: Lookup) -> str:
-    """Why the edge to where the run went is not taken any more."""
+def _refused(planned: PlannedNode, target: str, seen: ConditionOutcome, lookup: Lookup) -> str:
+    """The reason why the edge to the recorded target is not taken any more."""
     edges = [edge for edge in planned.edges if edge.target == target]
     if not edges:
         return f"no edge leads to {target} any more" if target and planned.edges else ""

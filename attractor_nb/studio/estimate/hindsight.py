@@ -6,15 +6,15 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.hindsight.journal import Journal
-from attractor_nb.decisions.planning.plan_compiling import compile_plan
+from attractor_nb.decisions.history.journal import Journal
+from attractor_nb.decisions.planning.plan import Plan, compile_plan
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.handles.recorded_state import StoredValues
-from attractor_nb.runtime.stored_execution import as_run, is_path
+from attractor_nb.runtime.stored_execution import is_path, resolve_run
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.studio.estimate.expected_route import ExpectedRoute, expect_route
-from attractor_nb.views.drawings.overlay import Mark, Overlay
+from attractor_nb.views.drawings.picture import Mark, Overlay
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.drawings.theme import drawing_rules
 from attractor_nb.views.table import Column, Table, table_html, table_text
@@ -22,7 +22,6 @@ from attractor_nb.views.table import Column, Table, table_html, table_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.model.graph import Graph
     from attractor_nb.runtime.execution import Execution
 
@@ -34,21 +33,13 @@ _RULES: Final = """
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What would have become of one run.
+    """The expected result of one run."""
 
-    Attributes:
-        number: Its place among the runs that were asked about, from 1.
-        run_id: The run, or empty where it could not be read.
-        ended: How it stands, in words.
-        expected: What the graph would have made of it; None where that cannot be told.
-        problem: Why it cannot be told, or empty.
-    """
-
-    number: int
-    run_id: str
-    ended: str
-    expected: ExpectedRoute | None
-    problem: str = ""
+    number: int  #: Its place among the runs that were asked about, from 1.
+    run_id: str  #: The run, or empty where it could not be read.
+    ended: str  #: How it stands, in words.
+    expected: ExpectedRoute | None  #: What the graph would have made of it; None where that cannot be told.
+    problem: str = ""  #: Why it cannot be told, or empty.
 
     @property
     def verdict(self) -> str:
@@ -66,7 +57,7 @@ class Verdict:
 
 
 class Hindsight:
-    """What a graph would have made of past runs. Its ``repr`` is a table.
+    """The expected results of past runs on a graph. Its ``repr`` is a table.
 
     Attributes:
         verdicts: One for each run, in the order in which they were given.
@@ -148,9 +139,6 @@ def hindsight(graph: Graph, runs: object) -> Hindsight:
     Args:
         graph: The graph, linted.
         runs: Runs, results or directories; one of them, or several, such as ``runs()`` gives.
-
-    Raises:
-        OptionError: Something among them can be no run.
     """
     plan = compile_plan(graph)
     return Hindsight(graph, tuple(_verdict(plan, number, thing) for number, thing in enumerate(_several(runs), 1)))
@@ -169,7 +157,7 @@ def _several(runs: Any) -> Iterable[Any]:
 
 def _verdict(plan: Plan, number: int, thing: object) -> Verdict:
     try:
-        run = as_run(thing, f"run {number}")
+        run = resolve_run(thing, f"run {number}")
         return Verdict(number, run.id, _ended(run), _expected_route(plan, run))
     except OptionError:
         raise

@@ -1,38 +1,172 @@
-"""What a run would need, and whether it is there: `pipeline.doctor()`. Nothing is run, nothing is asked."""
+"""Preflight checks of everything a run needs: `pipeline.doctor()`. Nothing is run, nothing is asked."""
 
 from __future__ import annotations
 
+import asyncio
+import os
 import shlex
 import shutil
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, overload
+import socket
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, overload
 from urllib.parse import urlsplit
 
 from attractor_nb.backends import LocalModelBackend, ProviderBackend, resolve_backend
+from attractor_nb.backends.agents import installed_agents
 from attractor_nb.backends.llm.addresses import address_of, key_variables, needs_key, public_address_of, set_key, unset
 from attractor_nb.backends.llm.client_libraries import check_client
+from attractor_nb.backends.local_model import check_server, find_model
 from attractor_nb.decisions.planning.model_choices import nodes_that_ask
 from attractor_nb.errors import OptionError, TerminalError
-from attractor_nb.extras import install_command, missing_packages
+from attractor_nb.extras import EXTRAS, install_command, missing_packages
+from attractor_nb.model.calls.providers import PROVIDERS, Provider
 from attractor_nb.model.states import NodeStatus
-from attractor_nb.protocols import ChecksGraphs
+from attractor_nb.protocols import ChecksGraphs, CodergenBackend
 from attractor_nb.runtime.begin import describe_backend
 from attractor_nb.runtime.prepare.budget import check_budget
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
-from attractor_nb.studio.estimate import machine_facts
-from attractor_nb.studio.estimate.machine_facts import PreflightFinding
 from attractor_nb.views.table import Column, Table, table_html, table_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from attractor_nb.backends.agents.installed import InstalledAgent
     from attractor_nb.backends.llm.model_requests import Target
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.model.graph import Graph
-    from attractor_nb.protocols import CodergenBackend
     from attractor_nb.runtime.prepare.run_options import BackendSpec
-    from attractor_nb.studio.estimate.machine_facts import FindingState
+
+
+# Checks of this machine: packages, keys, programs, disk, loopback. Nothing is changed.
+#
+# For keys they report the variables that are set, never their values.
+
+FEW_BYTES: Final = 100 * 1024 * 1024
+"""Free space below which a run is likely to fail."""
+ENOUGH_BYTES: Final = 1024 * 1024 * 1024
+CONNECT_SECONDS: Final = 5.0
+
+FindingState = Literal["ok", "warn", "error", "note"]
+"""``note``: a fact that matters to other pipelines than the one that was looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreflightFinding:
+    """One checked item."""
+
+    state: FindingState  #: ``ok``; ``warn``: it runs, perhaps not as meant; ``error``: it cannot run; or ``note``.
+    subject: str  #: The checked item.
+    message: str  #: How it is. Never the value of a key.
+    remedy: str = ""  #: What to do, or empty.
+
+
+def extras() -> Iterator[PreflightFinding]:
+    """The optional parts of this package."""
+    for name, extra in EXTRAS.items():
+        if missing := missing_packages(name):
+            message = f"not installed ({', '.join(missing)}): for {extra.purpose}"
+            yield PreflightFinding("note", f"extra {name}", message, install_command(name))
+        else:
+            yield PreflightFinding("ok", f"extra {name}", f"installed, for {extra.purpose}")
+
+
+def key_of(provider: Provider) -> str:
+    """The variable that holds a provider's key; empty when none of its variables is set."""
+    return next((name for name in provider.keys if os.environ.get(name, "").strip()), "")
+
+
+def keys() -> Iterator[PreflightFinding]:
+    """The keys of all known providers."""
+    for provider in PROVIDERS:
+        if not provider.keys:
+            continue
+        if found := key_of(provider):
+            yield PreflightFinding("ok", f"key of {provider.name}", f"{found} is set")
+        else:
+            names = " or ".join(provider.keys)
+            yield PreflightFinding("note", f"key of {provider.name}", f"{names} is not set")
+
+
+def agents() -> Iterator[PreflightFinding]:
+    """The command-line agents, each asked for its version."""
+    for agent in _found_agents():
+        subject = f"agent {agent.name}"
+        if agent.is_installed:
+            version = agent.version or f"of an unknown version ({agent.problem})"
+            yield PreflightFinding("ok" if agent.version else "note", subject, f"{version}, {agent.executable}")
+        else:
+            yield PreflightFinding("note", subject, "not installed", agent.install)
+
+
+def local_model(missing: FindingState = "note") -> PreflightFinding:
+    """The model that runs on this machine; ``missing`` is how bad it is when it is not there."""
+    try:
+        check_server()
+        path = find_model()
+    except OptionError as error:
+        return PreflightFinding(missing, "local model", error.message, error.hint)
+    return PreflightFinding("ok", "local model", path.name)
+
+
+def runs_directory(place: Path) -> Iterator[PreflightFinding]:
+    """Whether runs can be kept where they would be; nothing is made."""
+    existing = place.absolute()
+    while not existing.exists() and existing != existing.parent:
+        existing = existing.parent
+    subject = "runs directory"
+    if not existing.is_dir():
+        yield PreflightFinding("error", subject, f"{existing} is not a directory", "choose another runs_dir")
+        return
+    if os.access(existing, os.W_OK | os.X_OK):
+        what = "writable" if existing == place.absolute() else f"can be made below {existing}"
+        yield PreflightFinding("ok", subject, f"{place}: {what}")
+    else:
+        message = f"{existing} cannot be written to"
+        yield PreflightFinding("error", subject, message, "give runs_dir= a place of your own")
+    yield disk(existing)
+
+
+def disk(place: Path) -> PreflightFinding:
+    """The free space of a place."""
+    try:
+        free = shutil.disk_usage(place).free
+    except OSError as error:
+        return PreflightFinding("warn", "disk", f"{place}: {error.strerror}")
+    message = f"{free / 1024**3:,.1f} GB free"
+    if free >= ENOUGH_BYTES:
+        return PreflightFinding("ok", "disk", message)
+    return PreflightFinding(
+        "error" if free < FEW_BYTES else "warn", "disk", message, "make room, or give runs_dir= another disk"
+    )
+
+
+def loopback(missing: FindingState = "warn") -> PreflightFinding:
+    """Whether a server can be opened on this machine for itself, as the local model is."""
+    try:
+        with socket.create_server(("127.0.0.1", 0)):
+            return PreflightFinding("ok", "loopback", "a port on 127.0.0.1 can be opened")
+    except OSError as error:
+        message = f"no port on 127.0.0.1 can be opened: {error.strerror}"
+        return PreflightFinding(missing, "loopback", message, "the local model needs one")
+
+
+def connection(subject: str, host: str, port: int) -> PreflightFinding:
+    """Whether a server can be reached; nothing is sent to it."""
+    try:
+        with socket.create_connection((host, port), timeout=CONNECT_SECONDS):
+            return PreflightFinding("ok", subject, f"{host}:{port} answers")
+    except OSError as error:
+        message = f"{host}:{port} cannot be reached: {error.strerror or error}"
+        return PreflightFinding("error", subject, message, "check the address, the network and its proxy")
+
+
+def _found_agents() -> tuple[InstalledAgent, ...]:
+    """The agents; in a thread of its own, for the caller may be in a running loop."""
+    with ThreadPoolExecutor(1, thread_name_prefix="attractor-doctor") as threads:
+        return threads.submit(lambda: asyncio.run(installed_agents())).result()
+
 
 _COLUMNS: Final = (Column("", "state"), Column("what", "place"), Column("how it is"), Column("what to do"))
 _MARKS: Final[dict[FindingState, str]] = {
@@ -51,7 +185,7 @@ _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0
 
 
 class Preflight(Sequence[PreflightFinding]):
-    """What was looked at before a run, and how it is. ``is_ready`` says whether a run can begin."""
+    """The findings of a preflight check. ``is_ready`` is true if a run can begin."""
 
     def __init__(self, name: str, findings: Sequence[PreflightFinding]) -> None:
         self.name = name
@@ -78,7 +212,7 @@ class Preflight(Sequence[PreflightFinding]):
 
     @property
     def headline(self) -> str:
-        """How it is in all."""
+        """The overall result in one line."""
         errors, warnings = len(self.of("error")), len(self.of("warn"))
         if not errors and not warnings:
             return f"{_MARKS['ok']} {self.name} is ready"
@@ -126,14 +260,14 @@ class Preflight(Sequence[PreflightFinding]):
 
 
 def examine_machine(runs_dir: Path | None = None) -> Preflight:
-    """What this machine has, whatever pipeline is to run."""
+    """Check this machine, independent of any pipeline."""
     findings = [
-        *machine_facts.extras(),
-        *machine_facts.keys(),
-        *machine_facts.agents(),
-        machine_facts.local_model(),
-        machine_facts.loopback(),
-        *machine_facts.runs_directory(runs_dir or DEFAULT_RUNS_BASE),
+        *extras(),
+        *keys(),
+        *agents(),
+        local_model(),
+        loopback(),
+        *runs_directory(runs_dir or DEFAULT_RUNS_BASE),
     ]
     return Preflight("this machine", findings)
 
@@ -147,7 +281,7 @@ def examine(
     runs_dir: Path | None,
     is_online: bool,
 ) -> Preflight:
-    """What a pipeline would need, and whether it is there.
+    """Check that everything a pipeline needs is there.
 
     Args:
         graph: The graph as it will run.
@@ -161,7 +295,7 @@ def examine(
         *_lint(diagnostics),
         *_answering(graph, backend, is_online=is_online),
         *_commands(graph),
-        *machine_facts.runs_directory(runs_dir or DEFAULT_RUNS_BASE),
+        *runs_directory(runs_dir or DEFAULT_RUNS_BASE),
     ]
     return Preflight(name, findings)
 
@@ -176,7 +310,7 @@ def _lint(diagnostics: Sequence[Diagnostic]) -> Iterator[PreflightFinding]:
 
 
 def _answering(graph: Graph, spec: BackendSpec, *, is_online: bool) -> Iterator[PreflightFinding]:
-    """What answers the prompts, and all that it needs."""
+    """The backend that answers the prompts, and everything it needs."""
     try:
         backend = resolve_backend(spec)
     except OptionError as error:
@@ -189,8 +323,8 @@ def _answering(graph: Graph, spec: BackendSpec, *, is_online: bool) -> Iterator[
         return
     yield PreflightFinding("ok", "backend", word)
     if isinstance(backend, LocalModelBackend):
-        yield machine_facts.local_model("error")
-        yield machine_facts.loopback("error")
+        yield local_model("error")
+        yield loopback("error")
     if isinstance(backend, ProviderBackend):
         yield from _providers(graph, backend, is_online=is_online)
     elif isinstance(backend, ChecksGraphs):
@@ -256,7 +390,7 @@ def _connections(targets: Iterable[Target]) -> Iterator[PreflightFinding]:
         parts = urlsplit(address)
         if parts.hostname:
             port = parts.port or (443 if parts.scheme == "https" else 80)
-            yield machine_facts.connection(f"server {parts.hostname}", parts.hostname, port)
+            yield connection(f"server {parts.hostname}", parts.hostname, port)
 
 
 def _budget(graph: Graph, backend: CodergenBackend) -> Iterator[PreflightFinding]:

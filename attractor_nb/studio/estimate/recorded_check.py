@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from attractor_nb.decisions.replays.recordings import unused_lines
 from attractor_nb.errors import CheckFailed, OptionError
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.texts import did_you_mean
 from attractor_nb.runtime.prepare.run_options import as_list
 
 if TYPE_CHECKING:
@@ -20,11 +20,7 @@ _MAX_UNUSED = 10
 
 
 def read_expectation(path: object, outcome: object) -> tuple[tuple[str, ...] | None, str]:
-    """What a check expects, before anything is run for it.
-
-    Raises:
-        OptionError: It is not a path or no outcome.
-    """
+    """Read the expectation of a check, before anything is run for it."""
     if outcome is not None and outcome not in OUTCOMES:
         word = str(outcome)
         raise OptionError(
@@ -40,11 +36,7 @@ def read_expectation(path: object, outcome: object) -> tuple[tuple[str, ...] | N
 
 
 def check_result(result: RunResult, path: Sequence[str] | None, outcome: str, *, is_unused_allowed: bool) -> None:
-    """Compare what a run did with what was expected of it.
-
-    Raises:
-        CheckFailed: It did something else; says what.
-    """
+    """Compare what a run did with what was expected of it."""
     problems: list[str] = []
     report = result.cassette
     if report is not None and report.misses:

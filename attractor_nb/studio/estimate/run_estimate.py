@@ -1,37 +1,34 @@
-"""What a pipeline will cost, as a value that reads well in a cell: `pipeline.estimate()`."""
+"""The cost estimate of a pipeline, as a value that displays well in a cell: `pipeline.estimate()`."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, overload
 
-from attractor_nb.backends.llm.prices import has_prices, price_of
-from attractor_nb.decisions.limits.bounds import RunBounds, bounds_of
-from attractor_nb.decisions.planning.model_choices import model_choices, nodes_that_ask
-from attractor_nb.decisions.planning.plan_compiling import compile_plan
-from attractor_nb.decisions.planning.reach import has_loops
-from attractor_nb.errors import OptionError
-from attractor_nb.handlers.call_inputs import rendered_node
-from attractor_nb.handlers.codergen import compose_prompt
-from attractor_nb.handlers.named_models import with_named_schema
-from attractor_nb.model.calls.attachment import ATTACH, ATTACHMENT_TOKENS, attached_names
-from attractor_nb.model.calls.providers import read_fallbacks
-from attractor_nb.model.calls.tokens import estimated_tokens
-from attractor_nb.model.nearest_name import no_such_key
+from attractor_nb.backends import resolve_backend
+from attractor_nb.backends.llm.metered_requests import has_prices, price_of
+from attractor_nb.decisions.bounds import RunBounds, bounds_of
+from attractor_nb.decisions.planning.model_choices import ModelChoice, ValueChoice, model_choices, nodes_that_ask
+from attractor_nb.decisions.planning.plan import Plan, compile_plan, has_loops
+from attractor_nb.errors import OptionError, StylesheetSyntaxError
+from attractor_nb.handlers.codergen import compose_prompt, rendered_node
+from attractor_nb.handlers.named_models import SchemaModels, with_named_schema
+from attractor_nb.languages.stylesheet import Stylesheet, parse_stylesheet
+from attractor_nb.lint.survey import embedded_text
+from attractor_nb.model.calls.messages import ATTACH, ATTACHMENT_TOKENS, attached_names, estimated_tokens
+from attractor_nb.model.calls.providers import ModelName, read_fallbacks
+from attractor_nb.model.texts import no_such_key
+from attractor_nb.protocols import HasOwnModel
 from attractor_nb.studio.estimate.estimated_usage import Assumptions, Estimator, NodeCalls, NodeEstimate, RunEstimate
-from attractor_nb.studio.estimate.model_report import own_model, stylesheet_of
 from attractor_nb.views.summary_line import cost_text
 from attractor_nb.views.table import Column, Table, table_html, table_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from attractor_nb.decisions.planning.plan import Plan
-    from attractor_nb.handlers.named_models import SchemaModels
-    from attractor_nb.model.calls.providers import ModelName
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.model.outcome import Usage
     from attractor_nb.runtime.prepare.run_options import BackendSpec
+
 
 _COLUMNS: Final = (
     Column("node", "place"),
@@ -48,30 +45,22 @@ _NO_MODEL: Final = "\N{EN DASH}"
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a run of a pipeline will consume, told before it runs.
+    """The estimated usage of a run of a pipeline, before it runs."""
 
-    Attributes:
-        name: The pipeline.
-        run: The estimate itself.
-        bounds: The bounds that it was made for.
-        is_looping: A way leads back, so that bounds alone end the costliest run.
-        are_prices_known: A price list is installed.
-    """
-
-    name: str
-    run: RunEstimate
-    bounds: RunBounds
-    is_looping: bool
-    are_prices_known: bool
+    name: str  #: The pipeline.
+    run: RunEstimate  #: The estimate itself.
+    bounds: RunBounds  #: The bounds that it was made for.
+    is_looping: bool  #: A way leads back, so that bounds alone end the costliest run.
+    are_prices_known: bool  #: A price list is installed.
 
     @property
     def expected(self) -> Usage:
-        """What the likely path consumes: each stage of it once, at its first attempt."""
+        """The usage of the likely path: each of its stages once, at its first attempt."""
         return self.run.expected
 
     @property
     def worst(self) -> Usage:
-        """What the costliest run consumes that retries, loops and bounds allow."""
+        """The usage of the costliest run that retries, loops and bounds allow."""
         return self.run.worst
 
     @property
@@ -81,7 +70,7 @@ class Estimate:
 
     @property
     def assumptions(self) -> Assumptions:
-        """What was taken for granted where nothing says otherwise."""
+        """The assumptions where nothing says otherwise."""
         return self.run.assumptions
 
     def __getitem__(self, node_id: str) -> NodeEstimate:
@@ -99,11 +88,7 @@ class Estimate:
         return Table(f"Estimate of {self.name}", _COLUMNS, rows, total=total, notes=self._notes())
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame with a line for each node.
-
-        Raises:
-            OptionError: pandas is not installed.
-        """
+        """A pandas DataFrame with a line for each node."""
         try:
             import pandas as pd  # noqa: PLC0415 - optional, and slow to import
         except ImportError:
@@ -129,7 +114,7 @@ class Estimate:
         return {"text/html": table_html(self.table), "text/plain": str(self)}
 
     def _notes(self) -> list[str]:
-        """What bounds the figures, and what is missing from them."""
+        """The bounds of the figures, and the gaps in them."""
         if not self.nodes:
             return ["No node asks a model: a run costs nothing."]
         assumed, bounds = self.assumptions, self.bounds
@@ -172,9 +157,6 @@ def estimate(
         assumptions: What is taken for granted.
         bounds: Bounds in place of the graph's own.
         schemas: Models that ``response_schema`` of a node may name: prompts have their text.
-
-    Raises:
-        OptionError: A bound or the backend is none.
     """
     plan = compile_plan(graph, bounds=bounds_of(graph, bounds))
     found = _estimate(plan, values, own_model(backend), assumptions, schemas)
@@ -239,3 +221,85 @@ def _plain_node(node: NodeEstimate) -> dict[str, Any]:
     worst = {f"worst_{key}": value for key, value in _plain(node.worst).items()}
     model = None if node.model is None else str(node.model) or None
     return {"node": node.node_id, "model": model, **_plain(node.expected), **worst}
+
+
+# The models of a pipeline as a value that reads well in a cell: who answers what, and which rule says so.
+
+_MODEL_COLUMNS: Final = (
+    Column("node", "place"),
+    Column("model"),
+    Column("from"),
+    Column("provider"),
+    Column("from"),
+    Column("effort"),
+    Column("from"),
+)
+_NOTHING: Final = "\N{EN DASH}"
+
+
+class ModelReport(Sequence["ModelChoice"]):
+    """The model of each node that asks one, in source order; ``report["plan"]`` is that of one node."""
+
+    def __init__(self, choices: Sequence[ModelChoice]) -> None:
+        self._choices = tuple(choices)
+
+    @overload
+    def __getitem__(self, index: int | str) -> ModelChoice: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[ModelChoice, ...]: ...
+    def __getitem__(self, index: int | str | slice) -> ModelChoice | tuple[ModelChoice, ...]:
+        if isinstance(index, str):
+            found = next((choice for choice in self._choices if choice.node_id == index), None)
+            if found is None:
+                raise no_such_key("the pipeline", "model stage", index, [choice.node_id for choice in self._choices])
+            return found
+        return self._choices[index]
+
+    def __len__(self) -> int:
+        return len(self._choices)
+
+    @property
+    def table(self) -> Table:
+        """The same as a table."""
+        rows = [
+            [
+                choice.node_id,
+                *_choice_cells(choice.model, choice.name.model),
+                *_choice_cells(choice.provider, choice.name.provider),
+                *_choice_cells(choice.effort, choice.effort.value),
+            ]
+            for choice in self._choices
+        ]
+        notes = [] if rows else ["No node asks a model."]
+        return Table("Models", _MODEL_COLUMNS, rows, notes=notes)
+
+    def __str__(self) -> str:
+        return table_text(self.table)
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
+        return {"text/html": table_html(self.table), "text/plain": str(self)}
+
+
+def _choice_cells(choice: ValueChoice, value: str) -> tuple[str, str]:
+    return value or _NOTHING, choice.reason if value else ""
+
+
+def model_report(graph: Graph, backend: BackendSpec) -> ModelReport:
+    """The models of a graph as it will run."""
+    return ModelReport(model_choices(graph, stylesheet_of(graph), own_model(backend)))
+
+
+def stylesheet_of(graph: Graph) -> Stylesheet:
+    """A graph's stylesheet with its places in the source; an empty one for what lint cannot read."""
+    try:
+        return parse_stylesheet(embedded_text(graph, "model_stylesheet", graph.model_stylesheet))
+    except StylesheetSyntaxError:
+        return Stylesheet()
+
+
+def own_model(backend: BackendSpec) -> ModelName | None:
+    """The model that a backend asks when nobody names one; None when it has none, or does not say."""
+    resolved = resolve_backend(backend)
+    return resolved.own_model if isinstance(resolved, HasOwnModel) else None

@@ -1,11 +1,11 @@
-"""What is wrong with a stored run, how it stands, and what can be done; read without owning it."""
+"""Diagnosis of a stored run: its damage, its state, and the possible next steps; read without owning it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.engine.system_clock import SystemClock
+from attractor_nb.engine.time_limits import SystemClock
 from attractor_nb.errors import RunNotFound
 from attractor_nb.model.events import (
     Event,
@@ -25,12 +25,17 @@ from attractor_nb.model.events import (
 from attractor_nb.model.result_marks import ResultMarks
 from attractor_nb.model.states import ENDED, NodeStatus, shown_status
 from attractor_nb.runtime.prepare.run_options import as_path
-from attractor_nb.storage.directory_survey import DirectorySurvey, FileFinding, survey_run
+from attractor_nb.storage.directory_survey import (
+    DirectorySurvey,
+    FileFinding,
+    SalvagePlan,
+    plan_salvage,
+    salvage,
+    survey_run,
+)
 from attractor_nb.storage.files.disk import Disk
-from attractor_nb.storage.manifest_file import manifest_from_events
+from attractor_nb.storage.manifest_file import current_status, manifest_from_events
 from attractor_nb.storage.map_directory import is_map, map_is_no_run
-from attractor_nb.storage.run_status import current_status
-from attractor_nb.storage.salvage import SalvagePlan, plan_salvage, salvage
 from attractor_nb.storage.stored_run import check_directory
 from attractor_nb.views.columns import aligned, one_line
 
@@ -64,7 +69,7 @@ VERDICTS: Final = {
 
 @dataclass(slots=True)
 class _RecordScan:
-    """What the intact records tell, in a space that does not grow with the number of stages."""
+    """The facts in the intact records, in a space that does not grow with the number of stages."""
 
     last_stage: str = ""
     next_node: str = ""
@@ -99,43 +104,25 @@ class _RecordScan:
 
 @dataclass(frozen=True, slots=True)
 class RunDiagnosis:
-    """What is wrong with a stored run, how it stands, and what can be done.
+    """The diagnosis of a stored run: its damage, its state, and the possible next steps."""
 
-    Attributes:
-        logs_root: The run directory.
-        verdict: ``healthy``; ``damaged``: it can go on, or be saved; ``lost``: nothing to go on with.
-        files: Each file: ``name``, ``state`` (``ok``, ``damaged``, ``missing``, ``older``) and ``detail``.
-        run_id: The run, or empty.
-        pipeline_name: Its pipeline, or empty.
-        status: How it stands, as in the list of runs.
-        mark: What must be said of its result, or empty (ruling 48).
-        owner: ``pid``, ``host`` and ``since`` of the process that owns it now, if one does.
-        stages: Stages that are recorded without a fault.
-        last_stage: The last of them, or empty.
-        next_node: Where the run goes on, or empty.
-        cut_off: A stage that was begun and has no end, or empty.
-        open_gate: A gate whose question has no answer, or empty.
-        is_resumable: A resume would go on from this very directory.
-        has_ended: It has ended for good: it cannot be resumed, only rewound.
-        plan: What a salvage would take; None when there is nothing.
-    """
-
-    logs_root: Path
-    verdict: str
+    logs_root: Path  #: The run directory.
+    verdict: str  #: ``healthy``; ``damaged``: it can go on, or be saved; ``lost``: nothing to go on with.
+    #: Each file: ``name``, ``state`` (``ok``, ``damaged``, ``missing``, ``older``) and ``detail``.
     files: tuple[FileFinding, ...]
-    run_id: str
-    pipeline_name: str
-    status: str
-    mark: str
-    owner: Mapping[str, Any]
-    stages: int
-    last_stage: str
-    next_node: str
-    cut_off: str
-    open_gate: str
-    is_resumable: bool
-    has_ended: bool
-    plan: SalvagePlan | None
+    run_id: str  #: The run, or empty.
+    pipeline_name: str  #: Its pipeline, or empty.
+    status: str  #: How it stands, as in the list of runs.
+    mark: str  #: What must be said of its result, or empty (ruling 48).
+    owner: Mapping[str, Any]  #: ``pid``, ``host`` and ``since`` of the process that owns it now, if one does.
+    stages: int  #: Stages that are recorded without a fault.
+    last_stage: str  #: The last of them, or empty.
+    next_node: str  #: Where the run goes on, or empty.
+    cut_off: str  #: A stage that was begun and has no end, or empty.
+    open_gate: str  #: A gate whose question has no answer, or empty.
+    is_resumable: bool  #: A resume would go on from this very directory.
+    has_ended: bool  #: It has ended for good: it cannot be resumed, only rewound.
+    plan: SalvagePlan | None  #: What a salvage would take; None when there is nothing.
     _survey: DirectorySurvey = field(repr=False)
     _facts: Mapping[str, Any] = field(repr=False)
     _suspect: StageStarted | None = field(repr=False)
@@ -150,10 +137,6 @@ class RunDiagnosis:
 
         Returns:
             The new directory.
-
-        Raises:
-            CheckpointCorrupt: There is nothing to go on with.
-            StorageError: The target holds something, or the disk refused.
         """
         place = as_path(target, "the new run directory")
         salvage(self._survey, self._facts, place, suspect=self._suspect, disk=disk or Disk(), now=SystemClock().time())
@@ -240,7 +223,7 @@ def _salvaged_facts(
 
 
 def diagnosis_text(found: RunDiagnosis) -> str:
-    """How the run stands, and each of its files."""
+    """The state of the run, and of each of its files."""
     run = [
         ["pipeline", one_line(found.pipeline_name) or "-"],
         ["run", found.run_id or "-"],

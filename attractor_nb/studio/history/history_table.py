@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from attractor_nb.errors import OptionError
-from attractor_nb.model.nearest_name import did_you_mean
-from attractor_nb.model.states import NodeStatus, RunStatus, as_recorded, as_result, row_look, shown_status
-from attractor_nb.model.vocabulary.duration import parse_duration
+from attractor_nb.model.states import NodeStatus, RunStatus, as_result, recorded_status, row_look, shown_status
+from attractor_nb.model.texts import did_you_mean
+from attractor_nb.model.vocabulary.value_forms import parse_duration
 from attractor_nb.redaction import redacted
+from attractor_nb.storage.manifest_file import GOES_ON, UNDER_WAY, WAITING
 from attractor_nb.storage.run_directory import utc_text
-from attractor_nb.storage.run_lists.listing import HALF_DELETED, LASTING, UNREADABLE
-from attractor_nb.storage.run_status import GOES_ON, UNDER_WAY, WAITING
+from attractor_nb.storage.run_listing import HALF_DELETED, LASTING, UNREADABLE, RunSummary
 from attractor_nb.views.columns import one_line
 from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import cost_text, duration_text, price_text
 from attractor_nb.views.table import Column, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from attractor_nb.model.outcome import Usage
-    from attractor_nb.storage.run_lists.listing import RunSummary
 
 NOTE_CHARS: Final = 110
 UNKNOWN: Final = "\N{EN DASH}"
@@ -161,7 +158,7 @@ def mark_of(status: str) -> str:
 
 
 def state_of(status: str) -> str:
-    """How a status is coloured: ``ok``, ``warn``, ``error``, or not at all."""
+    """The colour of a status: ``ok``, ``warn``, ``error``, or empty."""
     if status in GOES_ON or status == HALF_DELETED:
         return "warn"
     return "error" if status in UNREADABLE else row_look(as_result(status))
@@ -212,29 +209,17 @@ def _shown(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Conditions that all must hold; an empty one holds for all.
+    """Conditions that all must hold; an empty one holds for all."""
 
-    Attributes:
-        status: Words of which the status is one; ``running`` means resumed and waiting ones too.
-        pipeline: Name of the pipeline, whatever its case.
-        since: It began then or later, ISO 8601 UTC.
-        text: Occurs in any column, whatever its case.
-        kind: ``run`` or ``map``.
-    """
-
-    status: tuple[str, ...] = ()
-    pipeline: str = ""
+    status: tuple[str, ...] = ()  #: Words of which the status is one; ``running`` means resumed and waiting ones too.
+    pipeline: str = ""  #: Name of the pipeline, whatever its case.
     tag: tuple[str, ...] = ()
-    since: str = ""
-    text: str = ""
-    kind: str = ""
+    since: str = ""  #: It began then or later, ISO 8601 UTC.
+    text: str = ""  #: Occurs in any column, whatever its case.
+    kind: str = ""  #: ``run`` or ``map``.
 
     def narrowed(self, **conditions: Any) -> Filter:
-        """With more conditions; one that is given again takes the place of the one before, tags are added.
-
-        Raises:
-            OptionError: There is no such condition, or its value means nothing.
-        """
+        """With more conditions; one that is given again takes the place of the one before, tags are added."""
         changes: dict[str, Any] = {}
         for name, value in conditions.items():
             if name not in CONDITIONS:
@@ -273,7 +258,7 @@ def _texts(row: RunSummary) -> tuple[str, ...]:
 
 
 def _read_statuses(value: object) -> tuple[str, ...]:
-    words = tuple(as_recorded(word) for word in _words("status", value))
+    words = tuple(recorded_status(word) for word in _words("status", value))
     for word in words:
         if word not in STATUSES:
             shown = sorted(map(shown_status, STATUSES))

@@ -18,14 +18,13 @@ from attractor_nb.model.states import RunStatus, shown_status
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX
+from attractor_nb.storage.manifest_file import current_status
 from attractor_nb.storage.run_directory import first_directory
-from attractor_nb.storage.run_status import current_status
 from attractor_nb.storage.stored_run import has_event_log, read_facts, read_run
 from attractor_nb.studio.history.history_table import mark_of
 from attractor_nb.views.columns import one_line
-from attractor_nb.views.drawings.sheet import sheet
-from attractor_nb.views.drawings.still import picture_bundle
-from attractor_nb.views.drawings.theme import drawing_css, drawing_rules
+from attractor_nb.views.drawings.svg import picture_bundle
+from attractor_nb.views.drawings.theme import drawing_css, drawing_rules, sheet
 from attractor_nb.views.markup import element, path_data
 from attractor_nb.views.metrics import shorten, text_width
 
@@ -64,26 +63,16 @@ MAX_RESTARTS: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Relative:
-    """A run in a family, or a place to which one went back.
+    """A run in a family, or a place to which one went back."""
 
-    Attributes:
-        kind: ``run``, ``fork``, ``restart`` or ``rewind``.
-        words: How it came about: ``fork before plan, visit 2``.
-        status: How it stands, as in the list of runs; of a rewind ``set aside``.
-        detail: What came of it, in words.
-        place: The name of its directory.
-        is_here: It is the run that was asked about.
-        below: What came of it in turn.
-    """
-
-    kind: str
-    words: str
-    status: str = ""
-    detail: str = ""
-    place: str = ""
+    kind: str  #: ``run``, ``fork``, ``restart`` or ``rewind``.
+    words: str  #: How it came about: ``fork before plan, visit 2``.
+    status: str = ""  #: How it stands, as in the list of runs; of a rewind ``set aside``.
+    detail: str = ""  #: What came of it, in words.
+    place: str = ""  #: The name of its directory.
     run_id: str = ""
-    is_here: bool = False
-    below: tuple[Relative, ...] = ()
+    is_here: bool = False  #: It is the run that was asked about.
+    below: tuple[Relative, ...] = ()  #: What came of it in turn.
 
 
 def lineage_text(relative: Relative, *, has_places: bool = False) -> str:
@@ -189,15 +178,10 @@ def _joint(rows: list[tuple[str, Relative, int, bool]], place: int, depth: int) 
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """The family of a run, as a tree.
+    """The family of a run, as a tree."""
 
-    Attributes:
-        root: The run that none of them is older than.
-        base: The runs base in which it was looked for.
-    """
-
-    root: Relative
-    base: Path
+    root: Relative  #: The run that none of them is older than.
+    base: Path  #: The runs base in which it was looked for.
 
     def details(self) -> str:
         """The tree with the directories, which differ from run to run."""
@@ -291,13 +275,13 @@ def _record_of(path: Path) -> PipelineForked | None:
 
 
 def _begun(path: Path) -> float:
-    """When a fork began; its manifest knows the second, and several may begin in one."""
+    """The time when a fork began; its manifest knows the second, and several may begin in one."""
     record = _record_of(path)
     return 0.0 if record is None else record.time
 
 
 def _changes(path: Path) -> str:
-    """What a fork changed, in words."""
+    """The changes of a fork, in words."""
     record = _record_of(path)
     if record is None:
         return ""

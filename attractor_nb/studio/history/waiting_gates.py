@@ -6,18 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.open_questions import open_questions
-from attractor_nb.engine.gate import Gate
-from attractor_nb.engine.handed_in import question_of
+from attractor_nb.decisions.log_history import open_questions
+from attractor_nb.engine.gates import Gate, question_of
 from attractor_nb.errors import NoSuchGate, RunError, StorageError
-from attractor_nb.model.vocabulary.labels import label_text
-from attractor_nb.runtime.answers_from_elsewhere import answer_elsewhere, can_be_answered
-from attractor_nb.runtime.open_gates import runs_under_way
+from attractor_nb.model.vocabulary.value_forms import label_text
+from attractor_nb.runtime.answers_from_elsewhere import can_be_answered, deliver_answer
 from attractor_nb.runtime.prepare.run_options import as_path
+from attractor_nb.runtime.wired_run import runs_under_way
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.log.lock import process_of
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
-from attractor_nb.storage.run_lists.run_index import list_runs
+from attractor_nb.storage.run_index import list_runs
 from attractor_nb.storage.stored_run import current_directory
 from attractor_nb.views.table import Column, Table, table_html, table_text
 
@@ -26,29 +25,21 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.events import InterviewStarted
     from attractor_nb.runtime.execution import Execution
-    from attractor_nb.storage.run_lists.listing import RunSummary
+    from attractor_nb.storage.run_listing import RunSummary
 
 _COLUMNS: Final = (Column("pipeline"), Column("gate", "place"), Column("question"), Column("answer with"))
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingGate:
-    """A question that waits.
+    """A question that waits."""
 
-    Attributes:
-        event: The question, as its run has logged it.
-        pipeline: Name of the pipeline.
-        logs_root: The run directory.
-        run: The run, when it is under way in this process; else None.
-        how: How it can be answered, in words.
-        owner: Facts about another process that works at the run; None where there is none that takes answers.
-    """
-
-    event: InterviewStarted
-    pipeline: str
-    logs_root: Path
-    run: Execution | None
-    how: str
+    event: InterviewStarted  #: The question, as its run has logged it.
+    pipeline: str  #: Name of the pipeline.
+    logs_root: Path  #: The run directory.
+    run: Execution | None  #: The run, when it is under way in this process; else None.
+    how: str  #: How it can be answered, in words.
+    #: Facts about another process that works at the run; None where there is none that takes answers.
     owner: Mapping[str, Any] | None = None
 
     @property
@@ -57,19 +48,13 @@ class WaitingGate:
         return self.event.stage
 
     def answer(self, choice: str = "", *, text: str = "", form: Mapping[str, Any] | None = None) -> Gate:
-        """Answer it; as ``Run.answer``. A run of another process is handed the answer, within ten seconds.
-
-        Raises:
-            NoSuchGate: Nobody works at its run, or the question is over; says what to do.
-            AnswerRefused, AlreadyAnswered: As of ``Run.answer``.
-            RunLocked: The process of the run takes no answer from here.
-        """
+        """Answer it; as ``Run.answer``. A run of another process is handed the answer, within ten seconds."""
         if self.run is not None:
             return self.run.answer(self.event.question_id, choice, text=text, form=form)
         if self.owner is None:
             raise NoSuchGate(f"gate {self.gate} of {self.pipeline} waits in another place", hint=self.how)
         asked = self.event
-        answer_elsewhere(
+        deliver_answer(
             current_directory(self.logs_root),
             asked.question_id,
             choice,
@@ -102,12 +87,7 @@ class Inbox:
         return self.questions[index]
 
     def answer(self, gate: str, choice: str = "", *, text: str = "", form: Mapping[str, Any] | None = None) -> Gate:
-        """Answer the question of a gate, named by its node, its id, or ``pipeline/node``.
-
-        Raises:
-            NoSuchGate: No question of that name is here, or several are.
-            AnswerRefused, AlreadyAnswered, RunLocked: As of ``WaitingGate.answer``.
-        """
+        """Answer the question of a gate, named by its node, its id, or ``pipeline/node``."""
         found = [
             asked
             for asked in self.questions
@@ -173,11 +153,7 @@ def question_here(run: Execution, event: InterviewStarted, since: float) -> Wait
 
 
 def _questions_of(summary: RunSummary) -> list[WaitingGate]:
-    """The questions that a run left open that nobody works on here.
-
-    Raises:
-        CheckpointCorrupt, StorageError: Its log is damaged or cannot be read.
-    """
+    """The questions that a run left open that nobody works on here."""
     waiting = open_questions(read_log(summary.current_directory).events)
     how, owner = resume_call(summary.logs_root), None
     if summary.is_live:
@@ -204,12 +180,12 @@ def load_call(logs_root: Path) -> str:
 
 
 def resume_call(logs_root: Path) -> str:
-    """The call that goes on with a run."""
+    """The call that resumes a run."""
     return f"{load_call(logs_root)}.resume()"
 
 
 def _answers(asked: WaitingGate) -> str:
-    """How a question is answered, with its choices."""
+    """The way to answer a question, with its choices."""
     if asked.run is None:
         return asked.how
     labels = [f"{key} = {label_text(label)}" for key, label in asked.event.options]

@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.engine.tracebacks import TRACEBACK_FILE
+from attractor_nb.engine.handler_calls import TRACEBACK_FILE
 from attractor_nb.errors import AttractorError, OptionError, RunError, RunNotFound, StageError
 from attractor_nb.model.child import CHILD_SEPARATOR
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.texts import did_you_mean
 from attractor_nb.model.vocabulary.shapes import DEFAULT_TYPE
-from attractor_nb.runtime.execution import child_places, failures_of
-from attractor_nb.runtime.past import KnownVisit, look_back
+from attractor_nb.runtime.execution import Execution, child_places, failures_of
+from attractor_nb.runtime.past import RecordedVisit, RunHistory, read_history
 from attractor_nb.studio.inspect.inspection import MAX_TEXT, EdgeInspection, EdgeVerdict, StageInspection
 from attractor_nb.studio.inspect.stage_records import error_text, not_reached, read_stage, stage_from_view
 from attractor_nb.views.texts.prose import prose_of, shown_stage
@@ -25,20 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from attractor_nb.model.graph import Edge, Node
-    from attractor_nb.runtime.execution import Execution
-    from attractor_nb.runtime.past import KnownVisit, Lookback
 
 MAX_VERDICTS: Final = 200
 _ARROW: Final = "->"
 
 
 def inspect(run: Execution, what: str | int, visit: int | None = None, attempt: int | None = None) -> Any:
-    """A stage by its node's id (``node>inner``: of a child run); an edge by ``"a -> b"`` or by its position.
-
-    Raises:
-        OptionError: There is no such node, edge, visit or attempt.
-        RunNotFound: A child run that the path names does not exist yet.
-    """
+    """A stage by its node's id (``node>inner``: of a child run); an edge by ``"a -> b"`` or by its position."""
     if isinstance(what, int) or (isinstance(what, str) and _ARROW in what):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         return inspect_edge(run, what)
     return inspect_stage(run, what, visit, attempt)
@@ -55,15 +48,11 @@ def inspect_stage(
         visit: Which of its visits, by number; the latest that counts by default.
         attempt: Which attempt of it; the latest by default.
         branch: Path of a branch, where the same node was visited in several.
-
-    Raises:
-        OptionError: There is no such node, visit or attempt.
-        RunNotFound: The child run does not exist yet.
     """
     run, node = _inner(run, node)
     spec = _node_of(run, node)
     try:
-        past = look_back(run)
+        past = read_history(run)
     except RunError as error:
         return replace(stage_from_view(run, spec, error), run=run, mark=run.mark)
     known = past.visits_of(node)
@@ -87,10 +76,6 @@ def inspect_item(
         visit: The visit of the stage; the latest by default.
         branch: The branch that the visit is in.
         attempt: The try of the item; its latest by default.
-
-    Raises:
-        OptionError: There is no such node, visit, item or attempt.
-        RunNotFound: The run of the item is gone, or has not begun.
     """
     from attractor_nb.runtime.stored_execution import load_execution  # noqa: PLC0415 - an engine is loaded only where a run is read
 
@@ -106,12 +91,8 @@ def inspect_item(
     return inspect_stage(child, name, None, attempt)
 
 
-def inspect_visit(run: Execution, past: Lookback, visit: KnownVisit) -> StageInspection:
-    """What is known of one visit, for who looks at all of them: of the context what it changed, and no other visit.
-
-    Raises:
-        OptionError: The graph has no such node any more.
-    """
+def inspect_visit(run: Execution, past: RunHistory, visit: RecordedVisit) -> StageInspection:
+    """Inspect one visit, for a caller that inspects all: only its changes of the context, and no other visit."""
     spec = _node_of(run, visit.record.node_id)
     return replace(read_stage(run, past, spec, (), visit, None, is_context_whole=False), run=run, mark=run.mark)
 
@@ -122,16 +103,13 @@ def inspect_edge(run: Execution, edge: str | int) -> EdgeInspection:
     Args:
         run: The run.
         edge: Its position in ``Graph.edges``, or ``"a -> b"``; with ``"#2"`` behind it the second of those.
-
-    Raises:
-        OptionError: There is no such edge.
     """
     index = _edge_index(run, edge)
     found = run.graph.edges[index]
     state = run.view.edges.get(index)
     facts = _edge_facts(index, found, 0 if state is None else state.passes)
     try:
-        past = look_back(run)
+        past = read_history(run)
         verdicts = [
             EdgeVerdict(commit.visit, commit.branch, candidate, commit.next_node)
             for _, commit, reasons in past.explained()
@@ -166,7 +144,7 @@ def _node_of(run: Execution, node: str) -> Node:
     return found
 
 
-def _chosen(known: Sequence[KnownVisit], node: str, visit: int | None, branch: str) -> KnownVisit:
+def _chosen(known: Sequence[RecordedVisit], node: str, visit: int | None, branch: str) -> RecordedVisit:
     """The visit that was asked for: outside of branches, and not set aside, where there is a choice."""
     fitting = [one for one in known if not branch or one.record.branch == branch]
     if visit is not None:
@@ -210,7 +188,7 @@ def _edge_facts(index: int, edge: Edge, passes: int) -> dict[str, Any]:
 
 
 def answer_inspection(run: Execution, request: dict[str, Any], *, with_place: bool = True) -> dict[str, Any]:
-    """What a front-end is told: by ``node`` or ``edge``, and ``visit``, ``attempt``, ``branch``, ``item``, ``file``.
+    """Answer a front-end: by ``node`` or ``edge``, and ``visit``, ``attempt``, ``branch``, ``item``, ``file``.
 
     ``with_place`` says where files are, for who sits at this machine.
 
@@ -278,9 +256,6 @@ def error_of(run: Execution, node: str = "") -> BaseException | None:
     Returns:
         The exception. Where it is not here any more, or was raised on a worker: a ``StageError`` with the
         reason, whose hint says where the traceback can be read. None when no stage failed.
-
-    Raises:
-        OptionError: There is no such node.
     """
     inside, separator, rest = node.partition(CHILD_SEPARATOR)
     if separator:
@@ -301,7 +276,7 @@ def error_of(run: Execution, node: str = "") -> BaseException | None:
 
 
 def _of_stage(run: Execution, node: str) -> StageError | None:
-    """What is on record of a failure of a node's latest visit."""
+    """The recorded failure of a node's latest visit."""
     try:
         stage = inspect_stage(run, node)
     except AttractorError as error:

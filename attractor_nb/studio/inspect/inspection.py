@@ -1,4 +1,4 @@
-"""What is known of one stage, and of one edge, as values: for cells, the live view, exported pages.
+"""Inspections of a stage and of an edge, as values: for cells, the live view, exported pages.
 
 ``to_plain`` is the form that the front-end shows (``views/web/inspector.js``): JSON, no secrets, long texts
 cut with their length said.
@@ -6,6 +6,7 @@ cut with their length said.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,25 +14,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import AttractorError
 from attractor_nb.redaction import redacted
-from attractor_nb.studio.inspect.inspection_lines import (
-    AttemptLine,
-    ContextChange,
-    ItemLine,
-    MessageLine,
-    VisitLine,
-    cleaned,
-    cut_text,
-)
 from attractor_nb.studio.inspect.inspection_view import edge_html, edge_text, stage_html, stage_text
 from attractor_nb.views.summary_line import usage_words
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from attractor_nb.decisions.hindsight.route_reasons import EdgeCandidate, RouteReasons
+    from attractor_nb.decisions.history.route_explanation import EdgeCandidate, RouteReasons
     from attractor_nb.model.outcome import Usage
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.storage.stages.stage_listing import StageFile
+
 
 MAX_TEXT: Final = 20_000
 """Characters of one text in the plain form."""
@@ -54,86 +47,47 @@ _OF_TEXTS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class StageInspection:
-    """Everything that is known of one attempt of one visit of a stage.
+    """Everything that is known of one attempt of one visit of a stage."""
 
-    Attributes:
-        node: The node.
-        label: Its label, when it is another than its id; else empty.
-        handler: Its handler type.
-        visit: The visit, by number; None when it was not reached, or nothing of it is stored.
-        branch: Path of the branch that the visit is in, or empty.
-        visits: All visits of the node, those that a rewind has set aside too.
-        attempt: The attempt, by number, or None.
-        attempts: All attempts of the visit.
-        status: How the attempt ended; ``running``, ``waiting``, ``cut off``, ``pending``.
-        reason: Why it failed, or empty.
-        prompt: What was sent to the model, or the command; None when there was nothing.
-        carried: What it was given of the stages before (``carried.md``), or None.
-        response: What came back, or None.
-        notes: What the stage said of itself, or empty.
-        stdout: What its command wrote, or None.
-        stderr: The same of its errors, or None.
-        changes: What it changed in the run's worktree, as a diff, or None.
-        traceback: Where Python of the user's failed in it (``traceback.txt``), or None.
-        items: Of a stage with `for_each`: its items, in the order of the list.
-        context: Each key of the context before and behind the visit; changed ones first.
-        files: The files of the attempt.
-        usage: What the visit consumed, all its attempts; None when it did not say.
-        why_here: How the run came to the visit.
-        why_next: Why it was left as it was; None while it has not ended.
-        is_set_aside: A rewind went behind the visit.
-        by_hand: What a debugger changed of it, a line each.
-        messages: What the attempt was told by people or a supervisor.
-        cached: What the look into the cache came to, or empty.
-        directory: Where the files are; None when nothing is stored.
-        workdir: Where commands, agents and tools of the run work, or empty.
-        problems: What could not be read, and why.
-        mark: What must be said of the run's result, or empty (ruling 48).
-        run: The run that it is a stage of; None where nobody has it.
-    """
-
-    node: str
-    label: str = ""
-    handler: str = ""
-    visit: int | None = None
-    branch: str = ""
-    visits: tuple[VisitLine, ...] = ()
-    attempt: int | None = None
-    attempts: tuple[AttemptLine, ...] = ()
-    status: str = "pending"
-    reason: str = ""
-    prompt: str | None = None
-    carried: str | None = None
-    response: str | None = None
-    notes: str = ""
-    stdout: str | None = None
-    stderr: str | None = None
-    changes: str | None = None
-    traceback: str | None = None
-    items: tuple[ItemLine, ...] = ()
-    context: tuple[ContextChange, ...] = ()
-    files: tuple[StageFile, ...] = ()
-    usage: Usage | None = None
-    why_here: str = ""
-    why_next: RouteReasons | None = None
-    is_set_aside: bool = False
-    by_hand: tuple[str, ...] = ()
-    messages: tuple[MessageLine, ...] = ()
-    cached: str = ""
-    directory: Path | None = None
-    workdir: str = ""
-    problems: tuple[str, ...] = ()
-    mark: str = ""
+    node: str  #: The node.
+    label: str = ""  #: Its label, when it is another than its id; else empty.
+    handler: str = ""  #: Its handler type.
+    visit: int | None = None  #: The visit, by number; None when it was not reached, or nothing of it is stored.
+    branch: str = ""  #: Path of the branch that the visit is in, or empty.
+    visits: tuple[VisitLine, ...] = ()  #: All visits of the node, those that a rewind has set aside too.
+    attempt: int | None = None  #: The attempt, by number, or None.
+    attempts: tuple[AttemptLine, ...] = ()  #: All attempts of the visit.
+    status: str = "pending"  #: How the attempt ended; ``running``, ``waiting``, ``cut off``, ``pending``.
+    reason: str = ""  #: Why it failed, or empty.
+    prompt: str | None = None  #: What was sent to the model, or the command; None when there was nothing.
+    carried: str | None = None  #: What it was given of the stages before (``carried.md``), or None.
+    response: str | None = None  #: What came back, or None.
+    notes: str = ""  #: What the stage said of itself, or empty.
+    stdout: str | None = None  #: What its command wrote, or None.
+    stderr: str | None = None  #: The same of its errors, or None.
+    changes: str | None = None  #: What it changed in the run's worktree, as a diff, or None.
+    traceback: str | None = None  #: Where Python of the user's failed in it (``traceback.txt``), or None.
+    items: tuple[ItemLine, ...] = ()  #: Of a stage with `for_each`: its items, in the order of the list.
+    context: tuple[ContextChange, ...] = ()  #: Each key of the context before and behind the visit; changed ones first.
+    files: tuple[StageFile, ...] = ()  #: The files of the attempt.
+    usage: Usage | None = None  #: What the visit consumed, all its attempts; None when it did not say.
+    why_here: str = ""  #: How the run came to the visit.
+    why_next: RouteReasons | None = None  #: Why it was left as it was; None while it has not ended.
+    is_set_aside: bool = False  #: A rewind went behind the visit.
+    by_hand: tuple[str, ...] = ()  #: What a debugger changed of it, a line each.
+    messages: tuple[MessageLine, ...] = ()  #: What the attempt was told by people or a supervisor.
+    cached: str = ""  #: What the look into the cache came to, or empty.
+    directory: Path | None = None  #: Where the files are; None when nothing is stored.
+    workdir: str = ""  #: Where commands, agents and tools of the run work, or empty.
+    problems: tuple[str, ...] = ()  #: What could not be read, and why.
+    mark: str = ""  #: What must be said of the run's result, or empty (ruling 48).
+    #: The run that it is a stage of; None where nobody has it.
     run: Execution | None = field(default=None, repr=False, compare=False)
     _read: Reader = field(default=lambda name, most: None, repr=False, compare=False)  # noqa: ARG005 - the interface of readers
     _sizes: dict[str, int] = field(default_factory=dict[str, int], repr=False, compare=False)
 
     def read(self, name: str, limit: int = MAX_TEXT) -> tuple[str, int] | None:
-        """The beginning of a file of the attempt, at most ``limit`` bytes, without secrets; and its size.
-
-        Raises:
-            StorageError: It is not a plain file of the attempt, or cannot be read.
-        """
+        """The beginning of a file of the attempt, at most ``limit`` bytes, without secrets; and its size."""
         found = self._read(name, limit)
         return None if found is None else (redacted(found[0]), found[1])
 
@@ -220,19 +174,12 @@ class StageInspection:
 
 @dataclass(frozen=True, slots=True)
 class EdgeVerdict:
-    """What an edge came to when its source was left.
+    """The evaluation of an edge when its source was left."""
 
-    Attributes:
-        visit: The visit of the source.
-        branch: The branch that it was in, or empty.
-        candidate: How the edge fared.
-        target: Where the run went.
-    """
-
-    visit: int
-    branch: str
-    candidate: EdgeCandidate
-    target: str
+    visit: int  #: The visit of the source.
+    branch: str  #: The branch that it was in, or empty.
+    candidate: EdgeCandidate  #: How the edge fared.
+    target: str  #: Where the run went.
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values."""
@@ -241,32 +188,20 @@ class EdgeVerdict:
 
 @dataclass(frozen=True, slots=True)
 class EdgeInspection:
-    """An edge: its condition, and what became of it each time.
+    """An edge: its condition, and what became of it each time."""
 
-    Attributes:
-        edge: Its position in ``Graph.edges``.
-        source, target: What it joins.
-        label: Its label, or empty.
-        condition: Its condition, or empty.
-        weight: Its priority.
-        is_default: It is marked ``default=true``.
-        is_restart: It is marked ``loop_restart=true``.
-        passes: How often it was taken.
-        verdicts: What it came to each time that its source was left, oldest first.
-        problems: What could not be read, and why.
-    """
-
-    edge: int
+    edge: int  #: Its position in ``Graph.edges``.
+    #: What it joins.
     source: str
     target: str
-    label: str = ""
-    condition: str = ""
-    weight: int = 0
-    is_default: bool = False
-    is_restart: bool = False
-    passes: int = 0
-    verdicts: tuple[EdgeVerdict, ...] = ()
-    problems: tuple[str, ...] = ()
+    label: str = ""  #: Its label, or empty.
+    condition: str = ""  #: Its condition, or empty.
+    weight: int = 0  #: Its priority.
+    is_default: bool = False  #: It is marked ``default=true``.
+    is_restart: bool = False  #: It is marked ``loop_restart=true``.
+    passes: int = 0  #: How often it was taken.
+    verdicts: tuple[EdgeVerdict, ...] = ()  #: What it came to each time that its source was left, oldest first.
+    problems: tuple[str, ...] = ()  #: What could not be read, and why.
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values for the inspector."""
@@ -292,3 +227,147 @@ class EdgeInspection:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
         plain = self.to_plain()
         return {"text/html": edge_html(plain), "text/plain": edge_text(plain)}
+
+
+# The lines of an inspection: visits, attempts, keys of the context; and texts without secrets.
+
+_REACHES: Final = {
+    "prompt": "in the prompt",
+    "request": "with a later request",
+    "turn": "as a turn of the agent",
+    "waits": "not received yet",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class VisitLine:
+    """A visit of the node."""
+
+    number: int  #: Its number.
+    branch: str  #: Path of the branch that it is in, or empty.
+    status: str  #: How it ended, or ``running``, ``cut off``.
+    attempts: int  #: How many there were.
+    is_set_aside: bool = False  #: A rewind went behind it.
+    is_cached: bool = False  #: Its result came from the cache.
+
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values."""
+        return {
+            "number": self.number,
+            "branch": self.branch,
+            "status": self.status,
+            "attempts": self.attempts,
+            "is_set_aside": self.is_set_aside,
+            "is_cached": self.is_cached,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptLine:
+    """A try of the visit."""
+
+    number: int  #: Its number.
+    status: str  #: How it ended, or ``running``, ``cut off``.
+    reason: str = ""  #: Why it failed, or empty.
+    seconds: float | None = None  #: How long it took; None while it goes on, and when nobody knows.
+    usage: Usage | None = None  #: What it consumed; None when it did not say.
+
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values."""
+        return {
+            "number": self.number,
+            "status": self.status,
+            "reason": redacted(self.reason),
+            "seconds": None if self.seconds is None else round(self.seconds, 3),
+            "usage": None if self.usage is None else self.usage.to_plain(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class MessageLine:
+    """The instruction that an attempt received."""
+
+    text: str  #: What it says.
+    given_by: str = ""  #: Who gave it, or by what way.
+    #: ``prompt``, ``request`` or ``turn``: how the attempt received it; ``waits`` while it may yet; empty when it did
+    #: not.
+    reach: str = ""
+
+    @property
+    def words(self) -> str:
+        """The delivery to the attempt, in words."""
+        return _REACHES.get(self.reach, "not received in this attempt")
+
+    def to_plain(self, limit: int) -> dict[str, Any]:
+        """JSON values."""
+        return {
+            "text": cut_text(self.text, limit),
+            "given_by": redacted(self.given_by),
+            "reach": self.reach,
+            "words": self.words,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ItemLine:
+    """An item of a stage with `for_each`."""
+
+    index: int  #: Its place in the list, from 0.
+    value: Any = ""  #: What it is; an empty text where that is not known.
+    status: str = "not started"  #: How its run ended, ``running``, ``cut off``, or ``not started``.
+    reason: str = ""  #: Why it failed, or empty.
+    run_id: str = ""  #: Its run, or empty.
+    directory: Path | None = None  #: The directory of that; None where there is none.
+
+    def to_plain(self, limit: int) -> dict[str, Any]:
+        """JSON values; the item as a text."""
+        return {
+            "index": self.index,
+            "value": cut_text(_value_text(self.value), limit),
+            "status": self.status,
+            "reason": redacted(self.reason),
+            "run_id": self.run_id,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ContextChange:
+    """A key of the context around a visit."""
+
+    key: str  #: The key.
+    change: str  #: ``added``, ``changed``, ``removed`` or ``same``.
+    before: Any = None  #: Its value before the visit; None when it had none.
+    after: Any = None  #: Its value behind it; None when it has none.
+
+    def to_plain(self, limit: int) -> dict[str, Any]:
+        """JSON values: both as texts, None for no value."""
+        before = None if self.change == "added" else _value_text(self.before)
+        after = None if self.change == "removed" else _value_text(self.after)
+        if self.change == "changed" and before == after:  # 1 became "1"
+            before, after = _json_text(self.before), _json_text(self.after)
+        return {"key": redacted(self.key), "change": self.change} | {
+            name: None if text is None else cut_text(text, limit)
+            for name, text in (("before", before), ("after", after))
+        }
+
+
+def cut_text(text: str, limit: int) -> str:
+    """The beginning of a text without secrets; they go before it is cut: half of one has no form."""
+    return redacted(text)[:limit]
+
+
+def cleaned(value: Any) -> Any:
+    """A plain form without secrets; its keys are ours."""
+    if isinstance(value, str):
+        return redacted(value)
+    if isinstance(value, dict):
+        return {name: cleaned(one) for name, one in value.items()}  # pyright: ignore[reportUnknownVariableType] - of JSON values
+    return [cleaned(one) for one in value] if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType] - as above
+
+
+def _value_text(value: Any) -> str:
+    return value if isinstance(value, str) else _json_text(value)
+
+
+def _json_text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1 if isinstance(value, dict | list) else None, default=str)

@@ -9,26 +9,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.views.columns import aligned, one_line
-from attractor_nb.views.drawings.theme import root_class
+from attractor_nb.views.drawings.theme import Theme, root_class
 from attractor_nb.views.markup import element, joined, style_sheet
 from attractor_nb.views.output_styles import inspection_css
 from attractor_nb.views.table import Column, Table, table_html, table_text
-from attractor_nb.views.texts.prose import shown_parts
-from attractor_nb.views.texts.prose_html import prose_css, prose_html
+from attractor_nb.views.texts.prose import prose_css, prose_html, shown_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from markupsafe import Markup
 
-    from attractor_nb.views.drawings.theme import Theme
-
 MAX_SHOWN: Final = 60
 """Characters of a context value on a line."""
 MAX_CHANGES: Final = 12
 MAX_TEXT_LINES: Final = 40
 _PARTS: Final = (
-    ("carried", "Carried"),
+    ("carried", "PromptContext"),
     ("prompt", "Prompt"),
     ("response", "Response"),
     ("stdout", "Output"),
@@ -89,7 +86,7 @@ def edge_html(plain: Mapping[str, Any], theme: Theme = "auto") -> str:
 
 
 def reason_text(plain: Mapping[str, Any]) -> str:
-    """Why a stage was reached and left as it was: headline, how it was reached and left, the rules, each edge."""
+    """The reasons for a route: headline, the way into the stage and out of it, the rules, each edge."""
     lines = [headline(plain), *_columns(_route_facts(plain))]
     if reasons := plain.get("why_next"):
         rules = [[f"{number}", rule["name"], _rule_words(rule)] for number, rule in enumerate(reasons["rules"], 1)]

@@ -1,4 +1,4 @@
-"""What is known of one attempt of a stage: from its events and files, or from what the process still has."""
+"""The record of one attempt of a stage: from its events and files, or from the memory of the process."""
 
 from __future__ import annotations
 
@@ -6,33 +6,38 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.decisions.carried import CARRIED_FILE
-from attractor_nb.decisions.hindsight.visit_causes import arrival_of
-from attractor_nb.engine.tracebacks import TRACEBACK_FILE
-from attractor_nb.engine.worktree_commits import CHANGES_FILE
+from attractor_nb.decisions.history.route_explanation import arrival_of
+from attractor_nb.engine.attempts import CHANGES_FILE
+from attractor_nb.engine.handler_calls import TRACEBACK_FILE
 from attractor_nb.errors import AttractorError, CheckpointCorrupt, OptionError, RunError
 from attractor_nb.handlers.function_stage import SOURCE_FILE
-from attractor_nb.model.calls.cached import INPUTS_FILE
-from attractor_nb.model.context_values import is_reference
+from attractor_nb.model.calls.call_content import INPUTS_FILE
 from attractor_nb.model.events import ChildEnded, ChildStarted
+from attractor_nb.model.redacted import is_reference
 from attractor_nb.model.states import as_result
-from attractor_nb.model.vocabulary.repetition import FOR_EACH, list_key
 from attractor_nb.model.vocabulary.shapes import FUNCTION_TYPE
-from attractor_nb.model.vocabulary.value_paths import value_at
+from attractor_nb.model.vocabulary.value_forms import FOR_EACH, list_key, value_at
 from attractor_nb.runtime.handles.cache_verdict import words_of_look
-from attractor_nb.runtime.workspace.worktree_changes import place_facts
+from attractor_nb.runtime.workspace.worktree import place_facts
 from attractor_nb.storage.stages.stage_listing import Listing, list_stage, read_beginning
-from attractor_nb.studio.inspect.inspection import StageInspection
-from attractor_nb.studio.inspect.inspection_lines import AttemptLine, ContextChange, ItemLine, MessageLine, VisitLine
+from attractor_nb.studio.inspect.inspection import (
+    AttemptLine,
+    ContextChange,
+    ItemLine,
+    MessageLine,
+    StageInspection,
+    VisitLine,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from attractor_nb.decisions.hindsight.journal import AttemptRecord, VisitRecord
+    from attractor_nb.decisions.history.journal import AttemptRecord, VisitRecord
     from attractor_nb.model.graph import Node
     from attractor_nb.model.outcome import Usage
     from attractor_nb.runtime.execution import Execution
-    from attractor_nb.runtime.past import KnownVisit, Lookback
+    from attractor_nb.runtime.past import RecordedVisit, RunHistory
 
 MAX_READ: Final = 1024 * 1024
 """Bytes of a prompt, a response or an output that an inspection holds."""
@@ -51,10 +56,10 @@ _ORDER: Final = {"changed": 0, "added": 1, "removed": 2, "same": 3}
 
 def read_stage(
     run: Execution,
-    past: Lookback,
+    past: RunHistory,
     spec: Node,
-    known: Sequence[KnownVisit],
-    chosen: KnownVisit,
+    known: Sequence[RecordedVisit],
+    chosen: RecordedVisit,
     attempt: int | None,
     *,
     is_context_whole: bool = True,
@@ -63,9 +68,6 @@ def read_stage(
 
     ``known`` are the visits of the node that are listed beside it; ``is_context_whole`` tells of the context what
     stayed the same, too.
-
-    Raises:
-        OptionError: The visit has no such attempt.
     """
     record = chosen.record
     tried = _attempt_of(record, attempt)
@@ -110,11 +112,7 @@ def read_stage(
 
 
 def _attempt_of(record: VisitRecord, number: int | None) -> AttemptRecord:
-    """An attempt of a visit, by its number; the latest for None.
-
-    Raises:
-        OptionError: The visit has no such attempt.
-    """
+    """An attempt of a visit, by its number; the latest for None."""
     for one in reversed(record.attempts):
         if number in (None, one.number):
             return one
@@ -123,12 +121,12 @@ def _attempt_of(record: VisitRecord, number: int | None) -> AttemptRecord:
 
 
 def _is_committed(tried: AttemptRecord, record: VisitRecord) -> bool:
-    """Whether an attempt is the one that its visit came to."""
+    """Whether an attempt is the one that its visit committed."""
     return record.commit is not None and tried.ended is record.commit
 
 
 def _consumed(record: VisitRecord) -> Usage | None:
-    """What all attempts of a visit consumed; None where none of them says."""
+    """The usage of all attempts of a visit. None if none of them reports any."""
     spent = [one.ended.outcome.usage for one in record.attempts if one.ended and one.ended.outcome.usage]
     return sum(spent[1:], spent[0]) if spent else None
 
@@ -172,7 +170,7 @@ def _listed(directory: Path, root: Path, problems: list[str]) -> Listing:
 
 
 def _cached(directory: Path, root: Path, record: VisitRecord, problems: list[str]) -> str:
-    """What the look into the cache came to; empty where there was none."""
+    """The result of the cache lookup; empty if there was none."""
     try:
         found = read_beginning(directory, INPUTS_FILE, MAX_READ, root)
     except RunError as error:
@@ -183,8 +181,8 @@ def _cached(directory: Path, root: Path, record: VisitRecord, problems: list[str
     return words or ("cached" if commit is not None and commit.is_cached else "")
 
 
-def _by_hand(chosen: KnownVisit) -> tuple[str, ...]:
-    """What a debugger changed of a visit, a line each."""
+def _by_hand(chosen: RecordedVisit) -> tuple[str, ...]:
+    """The changes by a debugger to a visit, a line each."""
     record = chosen.record
     last = record.attempts[-1].ended
     found: list[str] = []
@@ -199,15 +197,15 @@ def _by_hand(chosen: KnownVisit) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _messages(chosen: KnownVisit, tried: AttemptRecord, *, is_live: bool) -> tuple[MessageLine, ...]:
-    """What an attempt was told, in order."""
+def _messages(chosen: RecordedVisit, tried: AttemptRecord, *, is_live: bool) -> tuple[MessageLine, ...]:
+    """The instructions that an attempt received, in order."""
     record = chosen.record
     heard = chosen.journal.heard.get((record.branch, record.node_id, record.number, tried.number), {})
     missed = "waits" if is_live and tried.ended is None else ""
     return tuple(MessageLine(one.text, one.given_by, one.reach or missed) for one in heard.values())
 
 
-def visit_line(one: KnownVisit, run: Execution) -> VisitLine:
+def visit_line(one: RecordedVisit, run: Execution) -> VisitLine:
     """A visit in the list of its node's."""
     record = one.record
     is_live = not run.is_done and not one.is_set_aside
@@ -237,7 +235,7 @@ def _attempt_status(one: AttemptRecord, record: VisitRecord, *, is_live: bool) -
     return "running" if is_live and one is record.attempts[-1] else "cut off"
 
 
-def _context(chosen: KnownVisit, *, is_whole: bool) -> tuple[tuple[ContextChange, ...], list[str]]:
+def _context(chosen: RecordedVisit, *, is_whole: bool) -> tuple[tuple[ContextChange, ...], list[str]]:
     """Each key around the visit, changed ones first; and what could not be read."""
     journal, record, problems = chosen.journal, chosen.record, list[str]()
     before = journal.context_before(record)
@@ -261,7 +259,7 @@ def _context(chosen: KnownVisit, *, is_whole: bool) -> tuple[tuple[ContextChange
     return tuple(sorted(found, key=lambda one: (_ORDER[one.change], one.key))), problems
 
 
-def _items(spec: Node, chosen: KnownVisit, problems: list[str], *, is_live: bool) -> tuple[ItemLine, ...]:
+def _items(spec: Node, chosen: RecordedVisit, problems: list[str], *, is_live: bool) -> tuple[ItemLine, ...]:
     """The items of a visit: those of its list, with what the log says of their runs."""
     record = chosen.record
     before, key = chosen.journal.context_before(record), list_key(spec.get(FOR_EACH, str, ""))
@@ -286,7 +284,7 @@ def _items(spec: Node, chosen: KnownVisit, problems: list[str], *, is_live: bool
     return tuple(lines[index] for index in sorted(lines))
 
 
-def _whole(recorded: Any, chosen: KnownVisit, problems: list[str]) -> Any:
+def _whole(recorded: Any, chosen: RecordedVisit, problems: list[str]) -> Any:
     """A value as it was, read where the record only refers to it; what cannot be read is a problem."""
     if not is_reference(recorded):
         return recorded
@@ -303,7 +301,7 @@ def _is_same(old: Any, new: Any) -> bool:
 
 
 def stage_from_view(run: Execution, spec: Node, problem: RunError) -> StageInspection:
-    """What is known of a stage whose events are not stored, or cannot be read."""
+    """Inspect a stage whose events are not stored, or cannot be read."""
     problems = [error_text(problem)]
     texts: dict[str, Any] = dict.fromkeys(_FILES)
     for name, file in _FILES.items():

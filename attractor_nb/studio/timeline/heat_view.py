@@ -1,4 +1,4 @@
-"""Where a run, or many, spent their time, tokens and money, failed, or went round (pure).
+"""Heat maps of a run, or many: time, tokens, money, failures and repeated visits by node (pure).
 
 A measure of each node, tinted on the graph, with its number beside the node and in a table.
 """
@@ -6,31 +6,37 @@ A measure of each node, tinted on the graph, with its number beside the node and
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
+from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
+from attractor_nb.errors import OptionError, RunError
 from attractor_nb.model.events import StageFailed
 from attractor_nb.model.redacted import redacted_graph
+from attractor_nb.model.result_marks import ResultMarks
+from attractor_nb.model.texts import did_you_mean, no_such_key
+from attractor_nb.redaction import redacted
+from attractor_nb.runtime.execution import Execution
+from attractor_nb.runtime.prepare.run_options import as_path
+from attractor_nb.storage.run_listing import RunSummary
 from attractor_nb.views.columns import one_line
-from attractor_nb.views.drawings.overlay import Mark, Overlay
-from attractor_nb.views.drawings.sheet import sheet
-from attractor_nb.views.drawings.svg import render_svg
-from attractor_nb.views.drawings.theme import drawing_css, drawing_rules
+from attractor_nb.views.drawings.picture import Mark, Overlay
+from attractor_nb.views.drawings.svg import picture_bundle, render_svg
+from attractor_nb.views.drawings.theme import Theme, drawing_css, drawing_rules, sheet
 from attractor_nb.views.markup import element
 from attractor_nb.views.metrics import text_width
 from attractor_nb.views.summary_line import cost_text, duration_text
-from attractor_nb.views.table import Column, Table
+from attractor_nb.views.table import Column, Table, table_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from attractor_nb.decisions.hindsight.journal import Journal
+    from attractor_nb.decisions.history.journal import Journal
     from attractor_nb.model.graph import Graph
-    from attractor_nb.views.drawings.theme import Theme
+
 
 MEASURES: Final = {
     "time": "running time of its attempts",
@@ -64,13 +70,9 @@ _MIN_WIDTH: Final = 420.0
 
 @dataclass(frozen=True, slots=True)
 class NodeHeat:
-    """The measure of one node.
+    """The measure of one node."""
 
-    Attributes:
-        values: Of each run that came to it, in the order of the runs.
-    """
-
-    values: tuple[float, ...]
+    values: tuple[float, ...]  #: Of each run that came to it, in the order of the runs.
 
     @property
     def median(self) -> float:
@@ -85,21 +87,14 @@ class NodeHeat:
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """A measure over the nodes of a graph.
+    """A measure over the nodes of a graph."""
 
-    Attributes:
-        by: Which (``MEASURES``).
-        nodes: The nodes that have a value.
-        notes: What was left out, in words.
-        mark: What must be said of the results of the runs, or empty (ruling 48).
-    """
-
-    by: str
+    by: str  #: Which (``MEASURES``).
     graph: Graph
-    nodes: Mapping[str, NodeHeat]
+    nodes: Mapping[str, NodeHeat]  #: The nodes that have a value.
     run_count: int = 1
-    notes: tuple[str, ...] = field(default=())
-    mark: str = ""
+    notes: tuple[str, ...] = field(default=())  #: What was left out, in words.
+    mark: str = ""  #: What must be said of the results of the runs, or empty (ruling 48).
 
     @property
     def most(self) -> float:
@@ -264,3 +259,106 @@ def _legend(heat: Heat) -> tuple[list[Markup], float]:
     top = in_words(heat.by, heat.most)
     parts.append(element("text", {"x": x + 6, "y": 11}, top))
     return parts, x + text_width(top, 11) + 30
+
+
+# Heat maps: which nodes cost time, tokens and money, fail, or are visited again, in one run or over many.
+
+MAX_NAMED: Final = 5
+BY: Final = "time"
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """A heat map as a value that reads well in a cell."""
+
+    heat: Heat  #: The measure.
+
+    def to_svg(self, theme: Theme = "auto") -> str:
+        """The graph with its nodes tinted, and a legend."""
+        return self.heat.to_svg(theme)
+
+    @property
+    def table(self) -> Table:
+        """Every node that has a value, the hottest first."""
+        return self.heat.table
+
+    def __getitem__(self, node_id: str) -> float:
+        """The value of a node: of many runs the median. 0 for a node of the graph that has none."""
+        if node_id not in self.heat.graph.nodes:
+            raise no_such_key("the pipeline", "node", node_id, self.heat.graph.nodes)
+        found = self.heat.nodes.get(node_id)
+        return 0.0 if found is None else found.median
+
+    def __str__(self) -> str:
+        return table_text(self.heat.table)
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
+        return picture_bundle(self.to_svg(), str(self))
+
+
+def heat(runs: Any, by: str = BY) -> HeatMap:
+    """The heat of one run or of many, tinted on the graph of the first one.
+
+    Args:
+        runs: A run, or several: handles, rows of ``runs()``, or run directories.
+        by: ``time``, ``tokens``, ``cost``, ``failures`` or ``visits``.
+
+    Raises:
+        OptionError: There is no such measure, or no run that can be read.
+    """
+    check_measure(by)
+    graph: Graph | None = None
+    pasts: list[Journal] = []
+    marks = ResultMarks()
+    left_out: list[str] = []
+    other_graphs = 0
+    for given in _several(runs):
+        try:
+            run = _past_of(given)
+            journal = run.journal()
+        except RunError as error:
+            left_out.append(f"left out {getattr(given, 'logs_root', given)}: {error.message}")
+            continue
+        if graph is None:
+            graph = run.graph
+        other_graphs += run.graph.content_hash != graph.content_hash
+        pasts.append(journal)
+        marks += run.view.marks.marks
+    if graph is None:
+        raise OptionError("there is no run to measure", hint="; ".join(left_out[:MAX_NAMED]) or "give a run")
+    if len(left_out) > MAX_NAMED:
+        left_out[MAX_NAMED:] = [f"left out {len(left_out) - MAX_NAMED} more"]
+    if other_graphs:
+        left_out.append(f"{other_graphs} of {len(pasts)} runs are of another version of the graph")
+    return HeatMap(heat_of(graph, pasts, by, left_out, redacted(marks.words)))
+
+
+def check_measure(by: object) -> None:
+    """Check the name of a measure."""
+    if by not in MEASURES:
+        near = did_you_mean(str(by), MEASURES)
+        raise OptionError(f"there is no heat by {by!r:.40}{near}", hint=f"by {', '.join(MEASURES)}")
+
+
+def _several(runs: Any) -> list[Any]:
+    if isinstance(runs, Execution | RunSummary | str | Path):
+        return [runs]
+    if not isinstance(runs, Iterable):
+        raise OptionError(f"{runs!r:.60} is no run", hint="a run, or several: runs().where(pipeline=…)")
+    return list(runs)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
+def _past_of(given: Any) -> Execution:
+    """The run that somebody means: a handle, or what leads to its directory."""
+    if isinstance(given, Execution):
+        return given
+    place = given.logs_root if isinstance(given, RunSummary) else given
+    if not isinstance(place, str | Path):
+        raise OptionError(f"{given!r:.60} is no run", hint="a Run, a row of runs(), or a run directory")
+    if isinstance(given, RunSummary) and given.kind == "map":
+        raise RunError("it is a map", hint="its rows are runs: heat(row.load())")
+    from attractor_nb.runtime.stored_execution import load_execution  # noqa: PLC0415 - an engine is loaded only where a run is read
+
+    return load_execution(as_path(place))

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.errors import OptionError
 from attractor_nb.model.states import row_look
 from attractor_nb.redaction import redacted_value
-from attractor_nb.studio.timeline.heat_map import heat
-from attractor_nb.studio.timeline.heat_view import MEASURES
-from attractor_nb.studio.timeline.timeline import BY, MESSAGE, Timeline, timeline_of, timeline_plain
+from attractor_nb.studio.timeline.heat_view import MEASURES, heat
+from attractor_nb.studio.timeline.timeline import BY, MESSAGE, Bar, Cut, Timeline, timeline_of, timeline_plain
 from attractor_nb.studio.timeline.timeline_svg import timeline_svg
 from attractor_nb.views.columns import one_line
-from attractor_nb.views.drawings.still import picture_bundle
+from attractor_nb.views.drawings.svg import picture_bundle
 from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import duration_text
 from attractor_nb.views.table import Column, Table, table_text
@@ -22,15 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from attractor_nb.runtime.execution import Execution
-    from attractor_nb.studio.timeline.timeline import Bar, Cut, Timeline
     from attractor_nb.views.drawings.theme import Theme
 
 
 class RunTimeline:
-    """What each node of a run did when. It is read anew whenever it is shown, so it follows a live run.
+    """The timeline of a run's nodes. It is read anew on each display, so it follows a live run.
 
     Attributes:
-        by: ``node`` or ``branch``: what a lane stands for.
+        by: ``node`` or ``branch``: the subject of a lane.
     """
 
     def __init__(self, run: Execution, by: str = "node", clock: Callable[[], float] = time.time) -> None:
@@ -42,12 +40,7 @@ class RunTimeline:
 
     @property
     def timeline(self) -> Timeline:
-        """The timeline as it stands.
-
-        Raises:
-            RunNotFound: Nothing of the run is stored.
-            CheckpointCorrupt: Its log is damaged.
-        """
+        """The timeline as it stands."""
         now = None if self.run.is_done else self._clock()
         return timeline_of(self.run.journal(), name=self.run.pipeline.title, by=self.by, now=now, mark=self.run.mark)
 
@@ -70,12 +63,7 @@ class RunTimeline:
 
 
 def timeline_values(shown: RunTimeline) -> dict[str, Any]:
-    """What a front-end's timeline shows of a run as it stands, without secrets, but for its graph.
-
-    Raises:
-        RunNotFound: Nothing of the run is stored.
-        CheckpointCorrupt: Its log is damaged.
-    """
+    """The values for a front-end's timeline of a run, without secrets, but for its graph."""
     run, timeline = shown.run, shown.timeline
     heats: dict[str, Any] = {}
     for by in MEASURES:

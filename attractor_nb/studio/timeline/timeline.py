@@ -33,7 +33,7 @@ from attractor_nb.views.summary_line import duration_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from attractor_nb.decisions.hindsight.journal import AttemptRecord, Journal, VisitRecord
+    from attractor_nb.decisions.history.journal import AttemptRecord, Journal, VisitRecord
     from attractor_nb.model.events import Event
 
 BY: Final = ("node", "branch")
@@ -46,51 +46,33 @@ CUT_SECONDS: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class TimelineCall:
-    """A call within an attempt.
+    """A call within an attempt."""
 
-    Attributes:
-        kind: ``model`` or ``tool``; ``message`` for a moment at which the attempt was told something.
-        start: Seconds since 1970.
-        end: Likewise.
-        error: Why it failed, or empty.
-    """
-
-    kind: str
+    kind: str  #: ``model`` or ``tool``; ``message`` for a moment at which the attempt was told something.
     name: str
-    start: float
-    end: float
-    error: str = ""
+    start: float  #: Seconds since 1970.
+    end: float  #: Likewise.
+    error: str = ""  #: Why it failed, or empty.
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A piece of time in a lane.
-
-    Attributes:
-        branch: Path of the branch, or empty.
-        kind: ``attempt``, ``retry wait`` or ``human wait``.
-        visit: Number of the visit.
-        attempt: Number of the try.
-        status: ``running``, ``cut off``, or how the attempt ended; ``cached`` for a result of the cache.
-        start: Seconds since 1970.
-        end: Likewise; while it goes on, the present.
-        reason: Why it failed, or empty.
-    """
+    """A piece of time in a lane."""
 
     node: str
-    branch: str
-    kind: str
-    visit: int
-    attempt: int
-    status: str
-    start: float
-    end: float
-    reason: str = ""
+    branch: str  #: Path of the branch, or empty.
+    kind: str  #: ``attempt``, ``retry wait`` or ``human wait``.
+    visit: int  #: Number of the visit.
+    attempt: int  #: Number of the try.
+    status: str  #: ``running``, ``cut off``, or how the attempt ended; ``cached`` for a result of the cache.
+    start: float  #: Seconds since 1970.
+    end: float  #: Likewise; while it goes on, the present.
+    reason: str = ""  #: Why it failed, or empty.
     calls: tuple[TimelineCall, ...] = ()
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """The duration in seconds."""
         return max(0.0, self.end - self.start)
 
     @property
@@ -112,51 +94,31 @@ class Bar:
 
 @dataclass(slots=True)
 class TimelineLane:
-    """A line of the picture.
+    """A line of the picture."""
 
-    Attributes:
-        key: What it stands for: a node, with its branch before it, or a branch.
-        bars: In the order in which they began.
-    """
-
-    key: str
-    bars: list[Bar] = field(default_factory=list[Bar])
+    key: str  #: What it stands for: a node, with its branch before it, or a branch.
+    bars: list[Bar] = field(default_factory=list[Bar])  #: In the order in which they began.
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Time in which the run stood still.
+    """Time in which the run stood still."""
 
-    Attributes:
-        start: Seconds since 1970.
-        end: When it went on.
-    """
-
-    start: float
-    end: float
+    start: float  #: Seconds since 1970.
+    end: float  #: When it went on.
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """A run in time.
+    """A run in time."""
 
-    Attributes:
-        name: Of the pipeline.
-        lanes: In the order in which they began.
-        start: When the run began, in seconds since 1970.
-        end: When it ended, or the present.
-        cuts: Where it stood still, in order.
-        is_live: It goes on.
-        mark: What must be said of its result, or empty (ruling 48).
-    """
-
-    name: str
-    lanes: tuple[TimelineLane, ...]
-    start: float
-    end: float
-    cuts: tuple[Cut, ...] = ()
-    is_live: bool = False
-    mark: str = ""
+    name: str  #: Of the pipeline.
+    lanes: tuple[TimelineLane, ...]  #: In the order in which they began.
+    start: float  #: When the run began, in seconds since 1970.
+    end: float  #: When it ended, or the present.
+    cuts: tuple[Cut, ...] = ()  #: Where it stood still, in order.
+    is_live: bool = False  #: It goes on.
+    mark: str = ""  #: What must be said of its result, or empty (ruling 48).
 
     def shown(self, moment: float) -> float:
         """Seconds from the beginning to a moment, standstills left out."""
@@ -212,7 +174,7 @@ def _cuts(counted: Sequence[Event]) -> Iterator[Cut]:
 
 
 class _Inner:
-    """What happened within attempts, by branch and node."""
+    """The calls, waits and delays within attempts, by branch and node."""
 
     def __init__(self, counted: Sequence[Event]) -> None:
         self.calls: dict[tuple[str, str, int, int], list[TimelineCall]] = {}
@@ -254,7 +216,7 @@ class _Inner:
             before = event.time
 
     def cut_off(self, start: float, end: float) -> float:
-        """When an attempt ended that has no end: where the run stood still next, or now."""
+        """The end of an attempt without a recorded one: the run's next stop, or now."""
         return next((stop for stop in self.stops if stop >= start), end)
 
 

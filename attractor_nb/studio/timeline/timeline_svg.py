@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import OptionError
 from attractor_nb.redaction import redacted
-from attractor_nb.studio.timeline.timeline import ATTEMPT, HUMAN, RETRY_WAIT
+from attractor_nb.studio.timeline.timeline import ATTEMPT, HUMAN, RETRY_WAIT, Bar, Timeline, TimelineLane
 from attractor_nb.views.columns import one_line
-from attractor_nb.views.drawings.sheet import sheet
-from attractor_nb.views.drawings.theme import drawing_css, drawing_rules
+from attractor_nb.views.drawings.theme import Theme, drawing_css, drawing_rules, sheet
 from attractor_nb.views.markup import element, path_data
 from attractor_nb.views.metrics import shorten, text_width
 from attractor_nb.views.summary_line import duration_text
@@ -18,8 +17,6 @@ from attractor_nb.views.summary_line import duration_text
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from attractor_nb.studio.timeline.timeline import Bar, Timeline, TimelineLane
-    from attractor_nb.views.drawings.theme import Theme
 
 MAX_LANES: Final = 200
 """Nobody reads more; the table has them all."""
@@ -83,9 +80,6 @@ def timeline_svg(timeline: Timeline, *, theme: Theme = "auto", width: float = _W
         timeline: What to draw.
         theme: ``light``, ``dark``, or ``auto``, which follows the page.
         width: In pixels.
-
-    Raises:
-        OptionError: The theme is unknown.
     """
     if theme not in {"auto", "light", "dark"}:
         raise OptionError(f'unknown theme "{theme}"', hint='use "auto", "light" or "dark"')
@@ -110,7 +104,7 @@ class _Writer:
         self.height = self.bottom + 26 + 15 * (self.legend_lines + len(self.notes))
 
     def x(self, moment: float) -> float:
-        """Where a moment lies."""
+        """The x of a moment."""
         return self.left + self.timeline.shown(moment) * self.scale
 
     def whole(self, theme: Theme) -> Markup:
@@ -134,7 +128,7 @@ class _Writer:
         )
 
     def _line(self, number: int) -> float:
-        """Where a line below the lanes stands."""
+        """The y of a line of text below the lanes."""
         return self.bottom + 32 + 15 * number
 
     def _legend(self) -> tuple[list[Markup], int]:

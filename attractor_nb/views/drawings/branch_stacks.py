@@ -14,17 +14,16 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.decisions.fan_outs.joins import branch_edges
+from attractor_nb.decisions.branch_policies import Join, branch_edges
 from attractor_nb.model.branch import branch_ids
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.views.metrics import text_width
-from attractor_nb.views.scene import Box, Link, Panel, Scene, Shape
+from attractor_nb.views.outlines import Box, Link, Panel, Scene, Shape
 from attractor_nb.views.state import NodeState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from attractor_nb.decisions.fan_outs.joins import Join
     from attractor_nb.model.graph import Graph
 
 MAX_LANES: Final = 16
@@ -50,17 +49,11 @@ _ORDER: Final = (*_WORST_FIRST, NodeStatus.PARTIAL_SUCCESS, NodeStatus.SUCCESS, 
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """The nodes of one branch.
+    """The nodes of one branch."""
 
-    Attributes:
-        fan_out: The fan-out's node.
-        id: The branch's id.
-        members: What it alone leads to, fan-outs within it and their branches included.
-    """
-
-    fan_out: str
-    id: str
-    members: frozenset[str]
+    fan_out: str  #: The fan-out's node.
+    id: str  #: The branch's id.
+    members: frozenset[str]  #: What it alone leads to, fan-outs within it and their branches included.
 
 
 def lanes_of(graph: Graph, joins: Mapping[str, Join]) -> list[Lane]:
@@ -87,14 +80,14 @@ def _starts(graph: Graph, fan_out: str) -> list[str]:
 
 
 class BranchWalk:
-    """What the branches of fan-outs lead to, until ``_MOST_WALKED`` nodes have been met."""
+    """The walk along the branches of fan-outs, until it has met ``_MOST_WALKED`` nodes."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._left = _MOST_WALKED
 
     def lanes(self, fan_out: str, join: Join) -> list[Lane]:
-        """What each branch of a fan-out alone leads to, however many they are; an exit is outside of all branches."""
+        """The lanes of a fan-out: for each branch the nodes that it alone leads to. An exit is in no branch."""
         if self._left <= 0:
             return []
         starts = _starts(self._graph, fan_out)
@@ -126,15 +119,10 @@ class BranchWalk:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """Branches that are one box.
+    """Branches that are one box."""
 
-    Attributes:
-        fan_out: The fan-out's node.
-        branches: The nodes of each branch.
-    """
-
-    fan_out: str
-    branches: tuple[frozenset[str], ...]
+    fan_out: str  #: The fan-out's node.
+    branches: tuple[frozenset[str], ...]  #: The nodes of each branch.
 
     @property
     def members(self) -> frozenset[str]:
@@ -142,12 +130,12 @@ class Stack:
         return frozenset(name for branch in self.branches for name in branch)
 
     def statuses(self, states: Mapping[str, NodeState]) -> list[NodeStatus]:
-        """How each branch stands."""
+        """The status of each branch."""
         return [summed(states.get(name, _PENDING).status for name in sorted(branch)) for branch in self.branches]
 
 
 def summed(statuses: Iterable[NodeStatus]) -> NodeStatus:
-    """How many nodes stand as one: what needs a person first, then what goes on, then what is done.
+    """The combined status of several nodes: a node that waits for a person first, then active ones, then ended ones.
 
     >>> summed([NodeStatus.SUCCESS, NodeStatus.FAIL]).value, summed([NodeStatus.CACHED]).value
     ('fail', 'success')
@@ -164,7 +152,7 @@ def summed(statuses: Iterable[NodeStatus]) -> NodeStatus:
 
 
 def in_words(statuses: Iterable[NodeStatus], fits: Callable[[str], bool] = lambda _: True) -> str:
-    """How many stand how, what matters first; those that do not fit are others.
+    """The number of nodes by status, most important first; those that do not fit are others.
 
     >>> in_words([NodeStatus.SUCCESS, NodeStatus.FAIL, NodeStatus.SUCCESS])
     '1 fail, 2 success'

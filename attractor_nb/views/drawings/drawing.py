@@ -8,26 +8,41 @@ in the text table.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from attractor_nb.decisions.fan_outs.joins import joins_of
-from attractor_nb.model.vocabulary.repetition import FOR_EACH, FOR_EACH_TYPE
+from attractor_nb.decisions.branch_policies import Join, joins_of
+from attractor_nb.model.diagnostic import Severity
+from attractor_nb.model.states import NodeStatus
 from attractor_nb.model.vocabulary.shapes import CHILD_RUN_TYPES, FUNCTION_TYPE
-from attractor_nb.views.drawings.branch_stacks import WIDEST, lanes_of
+from attractor_nb.model.vocabulary.value_forms import FOR_EACH, FOR_EACH_TYPE
+from attractor_nb.views.drawings.branch_stacks import WIDEST, Lane, lanes_of
 from attractor_nb.views.layout import MARGIN
-from attractor_nb.views.layout.direction import flow_of
+from attractor_nb.views.layout.rows import flow_of
 from attractor_nb.views.layout.skeleton import without_long_panels
-from attractor_nb.views.markup import clean
-from attractor_nb.views.metrics import shorten, text_width, wrap
-from attractor_nb.views.outlines import ROOF, SIGN_RADIUS, SLANT
-from attractor_nb.views.scene import Box, Direction, Link, Panel, Scene, Shape
+from attractor_nb.views.markup import clean, element, path_data
+from attractor_nb.views.metrics import ELLIPSIS, shorten, text_width, wrap
+from attractor_nb.views.outlines import (
+    ROOF,
+    SIGN_RADIUS,
+    SLANT,
+    Box,
+    Direction,
+    Link,
+    Panel,
+    Scene,
+    Shape,
+    small_line_place,
+    text_shift,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor_nb.decisions.fan_outs.joins import Join
+    from markupsafe import Markup
+
     from attractor_nb.model.graph import Edge, Graph, Node
-    from attractor_nb.views.drawings.branch_stacks import Lane
+    from attractor_nb.views.state import NodeState
+
 
 LABEL_SIZE: Final = 12.0
 DETAIL_SIZE: Final = 10.0
@@ -51,7 +66,7 @@ SHAPE_OF_TYPE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Density:
-    """How much text a drawing of some size can carry. Widths in characters of average width."""
+    """The amount of text in a drawing of some size. Widths in characters of average width."""
 
     label_chars: int
     label_lines: int
@@ -90,7 +105,7 @@ _DIRECTIONS: Final = {direction.value: direction for direction in Direction}
 
 
 def density_of(graph: Graph) -> Density:
-    """What a drawing of a graph of this size shows."""
+    """The density of a drawing of a graph of this size."""
     if len(graph.nodes) >= 300 or len(graph.edges) >= 2_000:
         return DENSE
     return FULL if len(graph.nodes) < 100 else COMPACT
@@ -249,3 +264,177 @@ def _panels(graph: Graph, positions: dict[str, int]) -> tuple[Panel, ...]:
         elif parent is not None:
             kept[position] = parent
     return tuple(panels)
+
+
+# Texts of a node: label, counts and news; a tooltip for pointer and screen reader.
+#
+# All of them are inside the outline, where no edge, arrow head or label of another comes: a count that appears
+# during a run has its place from the beginning. ``web/drawing_words.js`` does the same for a live view.
+
+ICON_WIDTH: Final = 10.0
+"""What the sign before a number of visits takes."""
+GAP: Final = 12.0
+"""Between counts and news; bold faces differ more in width than others."""
+LEAST_WORDS: Final = 20.0
+"""A text with less room than this would be an ellipsis."""
+_THOUSAND: Final = 1000
+
+TOOLTIP_CHARS: Final = 300
+_NO_JOIN: Final = "no join: branches run to their ends"
+
+
+class Counts(NamedTuple):
+    """The number of a node's visits and other counts, as texts."""
+
+    visits: str = ""
+    others: tuple[str, ...] = ()
+
+    def fitting(self, room: float) -> Counts:
+        """As many of them as there is room for, the first ones first."""
+        shown, others = self, list(self.others)
+        while others and shown.width > room:
+            others.pop()
+            shown = Counts(self.visits, tuple(others))
+        return shown
+
+    @property
+    def text(self) -> str:
+        """Everything but the sign."""
+        return " ".join(part for part in (self.visits, *self.others) if part)
+
+    @property
+    def text_width(self) -> float:
+        """Width of the text."""
+        return text_width(self.text, DETAIL_SIZE, is_bold=True)
+
+    @property
+    def width(self) -> float:
+        """Width with the sign."""
+        return self.text_width + (ICON_WIDTH if self.visits else 0.0)
+
+
+def counts_of(state: NodeState, words: str = "") -> Counts:
+    """Visits, attempts and branches of a node, when there was more than one; ``words`` stand in their place.
+
+    >>> from attractor_nb.views.state import NodeState
+    >>> counts_of(NodeState(visits=8000, progress="2/4"))
+    Counts(visits='8k', others=('2/4',))
+    """
+    if words:
+        return Counts("", (words,))
+    visits = short_count(state.visits) if state.visits > 1 else ""
+    attempts = TIMES + short_count(state.attempt) if state.attempt > 1 else ""
+    return Counts(visits, tuple(part for part in (attempts, state.progress) if part))
+
+
+def short_count(count: int) -> str:
+    """A number in at most four characters or so; the tooltip has the whole of it.
+
+    >>> short_count(999), short_count(8000), short_count(12345)
+    ('999', '8k', '12k')
+    """
+    return str(count) if count < _THOUSAND else f"{count // _THOUSAND}k"
+
+
+def node_text(box: Box, direction: Direction, state: NodeState, words: str) -> list[Markup]:
+    """The label, the small line and the sign before its counts: the same elements in every state."""
+    middle = text_shift(box, direction)
+    first = middle - (len(box.lines) * LINE_HEIGHT + (14 if box.detail else 0)) / 2 + 0.92 * LABEL_SIZE
+    lines = [
+        element("tspan", {"x": 0, "y": first + number * LINE_HEIGHT}, line) for number, line in enumerate(box.lines)
+    ]
+    parts = [element("text", {"class": "label"}, *lines)]
+    if box.detail:
+        y = first + (len(box.lines) - 1) * LINE_HEIGHT + 14
+        return parts + _small_line(box, state, counts_of(state, words), y)
+    middle, y, room = small_line_place(box)
+    return parts + _counts(counts_of(state, words).fitting(room), middle, y)
+
+
+def _small_line(box: Box, state: NodeState, counts: Counts, y: float) -> list[Markup]:
+    """Counts, then why it failed, how branches or a child run stand, or what kind of node it is."""
+    _, _, room = small_line_place(box)
+    news = state.reason if state.status is NodeStatus.FAIL and state.reason else state.note
+    counts = counts.fitting(room)
+    used = counts.width + GAP if counts.text else 0.0
+    detail = ""
+    if room - used >= LEAST_WORDS:
+        detail = shorten(clean(news) if news else box.detail, room - used, DETAIL_SIZE)
+    detail_width = text_width(detail, DETAIL_SIZE)
+    total = counts.width + detail_width + (GAP if counts.text and detail else 0.0)
+    words = element("text", {"class": "detail", "x": (total - detail_width) / 2, "y": y}, detail)
+    return [words, *_counts(counts, (counts.width - total) / 2, y)]
+
+
+def _counts(counts: Counts, middle: float, y: float) -> list[Markup]:
+    left = middle - counts.width / 2
+    sign = "".join((path_data("M", left + ICON_WIDTH / 2, y - 3.6), AGAIN_PATH)) if counts.visits else ""
+    x = left + counts.width - counts.text_width / 2
+    return [
+        element("path", {"class": "again", "d": sign}),
+        element("text", {"class": "counts", "x": x, "y": y}, counts.text),
+    ]
+
+
+def node_tooltip(
+    node_id: str, node: Node | None, handler_type: str, state: NodeState, join: Join | None, tip: str
+) -> str:
+    """Everything that is known of a node in a line each; its label and prompt whole, as far as they go."""
+    if node is None:
+        return f"{node_id}\nnot declared"
+    lines = [node.label] if node.label != node_id else []
+    lines.append(f"{node_id} · {detail_of(node, handler_type)}" if handler_type != "tool" else f"{node_id} · tool")
+    lines += (text for text in (node.prompt, node.tool_command) if text)
+    if join is not None:
+        lines.append(f"branches meet at {join.node_id}" if join.node_id else _NO_JOIN)
+    if state.note:
+        lines.append(state.note)
+    if state.status is not NodeStatus.PENDING:
+        lines.append(state.status.replace("_", " ") + (f": {state.reason}" if state.reason else ""))
+    return lines_of([*lines, tip])
+
+
+def edge_tooltip(edge: Edge, passes: int, tip: str) -> str:
+    """The ends of an edge, which a live view reads, and what is known of it."""
+    lines = [f"{edge.source} → {edge.target}", edge.label, edge.condition, tip]
+    if passes and not tip:
+        lines.append("taken once" if passes == 1 else f"taken {passes} times")
+    return lines_of(lines)
+
+
+def lines_of(lines: list[str]) -> str:
+    """The lines that say something, none of them endless."""
+    return "\n".join(line if len(line) <= TOOLTIP_CHARS else line[:TOOLTIP_CHARS] + ELLIPSIS for line in lines if line)
+
+
+# Small signs of a drawing as path data around (0, 0), and as letters for texts. The signs of states are in the states.
+#
+# Paths, not glyphs: emoji fonts differ from machine to machine. A live view takes the path of a status
+# from ``MARK_PATHS`` when a status changes.
+
+MARK_PATHS: Final = {
+    NodeStatus.PENDING: "",
+    NodeStatus.RUNNING: "M-1.8-3L3 0L-1.8 3Z",
+    NodeStatus.WAITING: "M-2-1.6A2.1 2.1 0 1 1 .9.3Q0 .8 0 1.6M0 4V4.1",
+    NodeStatus.RETRYING: "M2.9 1.5A3.3 3.3 0 1 1 2.6-2.1M3.2-4.3V-1.7H.6",
+    NodeStatus.SUCCESS: "M-3.4.3L-1.1 2.7L3.4-2.6",
+    NodeStatus.PARTIAL_SUCCESS: "M-4.2-.6L-2.6 1.2L.4-2.8M-.6 3.2Q.6 1.6 1.8 2.7T4.2 2.2",
+    NodeStatus.FAIL: "M-2.7-2.7L2.7 2.7M2.7-2.7L-2.7 2.7",
+    NodeStatus.SKIPPED: "M-2.8 0H2.8",
+    NodeStatus.CACHED: "M.9-4L-2.4.6H0L-.9 4L2.4-.6H0Z",
+}
+"""Sign of each status, drawn as a stroke inside a disc of radius 8."""
+
+AGAIN_PATH: Final = "m2.6-1.6a3.1 3.1 0 1 0 .5 2.3m-.3-4.6v2.4h-2.4"
+"""Before a number of visits: a circle that closes, from the place where it stands."""
+STAR_PATH: Final = "M0-5.2L1.5-1.9L5.1-1.5L2.4 .9L3.2 4.4L0 2.6L-3.2 4.4L-2.4 .9L-5.1-1.5L-1.5-1.9Z"
+"""The badge of a goal gate."""
+WARNING_PATHS: Final = ("M0-7L7.4 5.7H-7.4Z", "M0-2.4V1.2M0 3.5V3.6")
+"""The triangle of a finding and the sign in it."""
+
+TIMES: Final = "\N{MULTIPLICATION SIGN}"
+"""Before a number of attempts or passes."""
+AGAIN: Final = "\N{CLOCKWISE OPEN CIRCLE ARROW}"
+"""Before a number of visits, in texts; drawings have the path."""
+
+SEVERITY_LETTERS: Final = {Severity.ERROR: "\N{MULTIPLICATION X}", Severity.WARNING: "!", Severity.INFO: "i"}

@@ -1,4 +1,4 @@
-"""Where small things stand that no layout asks for: numbers of passes beside edges, titles of panels (pure).
+"""Places of small marks outside of any layout: numbers of passes beside edges, titles of panels (pure).
 
 A place is free when no box, label, arrow head, title or line lies in it. What is drawn on its own edge, as
 a label is, needs no background: the edge's line is cut there, so that what is beneath it stays what it is.
@@ -12,16 +12,24 @@ from itertools import pairwise
 from math import hypot
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from attractor_nb.views.drawings.drawing import DETAIL_SIZE
-from attractor_nb.views.drawings.marks import TIMES
-from attractor_nb.views.layout.geometry import HEAD_LENGTH, Rect, point_at, points_at, split
+from attractor_nb.views.drawings.drawing import DETAIL_SIZE, TIMES
+from attractor_nb.views.layout.skeleton import (
+    HEAD_LENGTH,
+    Cubic,
+    Layout,
+    Point,
+    Rect,
+    Route,
+    point_at,
+    points_at,
+    split,
+)
 from attractor_nb.views.metrics import shorten, text_width
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from attractor_nb.views.layout.geometry import Cubic, Layout, Point, Route
-    from attractor_nb.views.scene import Panel, Scene
+    from attractor_nb.views.outlines import Panel, Scene
 
 TITLE_SIZE: Final = 11.0
 TITLE_STRIP: Final = 18.0
@@ -68,22 +76,16 @@ class EdgePlace(NamedTuple):
 
     @property
     def start(self) -> float:
-        """Where a text stands that is as near to the line as it may."""
+        """The x of a text as near to the line as possible."""
         return self.x - self.side * self.width / 2
 
 
 class MarkPlaces(NamedTuple):
-    """Where the small things of one edge stand.
+    """The places of the small marks of one edge."""
 
-    Attributes:
-        finding: The mark of an error; None where there is none.
-        passes: The number of passes; None where edges are so dense that it has no place.
-        is_narrow: There is room for a short number only.
-    """
-
-    finding: EdgePlace | None
-    passes: EdgePlace | None
-    is_narrow: bool = False
+    finding: EdgePlace | None  #: The mark of an error; None where there is none.
+    passes: EdgePlace | None  #: The number of passes; None where edges are so dense that it has no place.
+    is_narrow: bool = False  #: There is room for a short number only.
 
 
 @lru_cache(maxsize=16)
@@ -116,7 +118,7 @@ def places_of_marks(
 
 
 class Ground:
-    """What is taken already: areas and lines of one drawing, found by cells."""
+    """The occupied areas and lines of one drawing, found by cells."""
 
     def __init__(self, scene: Scene, layout: Layout) -> None:
         self._areas: dict[tuple[int, int], list[Area]] = defaultdict(list)
@@ -214,7 +216,7 @@ class Ground:
             yield x + across, y + down, side
 
     def title(self, panel: Panel, rect: Rect) -> tuple[Point, str]:
-        """Where a panel's title begins, and as much of it as fits between the edges that cross the strip.
+        """The start of a panel's title, and as much of it as fits between the edges that cross the strip.
 
         The strip is at the top, or at the bottom where only that has room.
         """
@@ -243,7 +245,7 @@ class Ground:
 
 @lru_cache(maxsize=1024)
 def _tried(last: int) -> tuple[int, ...]:
-    """Which points of a line are tried, by the last one's number: of a short line each of them once."""
+    """The points of a line to try, by the last one's number: each point of a short line once."""
     return tuple(dict.fromkeys(min(last, max(0, round((0.5 + shift) * last))) for shift in _SHIFTS))
 
 
@@ -273,7 +275,7 @@ def cut(path: Sequence[Cubic], area: Area) -> list[list[Cubic]]:
 
 
 def _outside(cubic: Cubic, area: Area) -> list[tuple[float, float]]:
-    """Where a cubic is outside of an area: parameters from and to."""
+    """The parts of a cubic outside of an area: parameters from and to."""
     left, top, right, bottom = area
     xs, ys = [x for x, _ in cubic], [y for _, y in cubic]
     if max(xs) <= left or min(xs) >= right or max(ys) <= top or min(ys) >= bottom:
@@ -295,7 +297,7 @@ def _outside(cubic: Cubic, area: Area) -> list[tuple[float, float]]:
 
 
 def _turn(cubic: Cubic, a: float, b: float, is_outside: Callable[[Point], bool]) -> float:
-    """Where between two parameters the one side ends."""
+    """The parameter between two others at which the cubic crosses to the other side."""
     at_a = is_outside(point_at(cubic, a))
     for _ in range(_BISECTIONS):
         half = (a + b) / 2
@@ -337,7 +339,7 @@ def _points_along(route: Route, step: float) -> list[Point]:
 
 
 def _gaps(strip: Area, spans: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-    """What is left of a strip between the spans, from left to right."""
+    """The gaps of a strip between the spans, from left to right."""
     left, _, right, _ = strip
     ends = left
     for start, end in sorted(spans):

@@ -56,7 +56,7 @@ class _Rule:
 
     @property
     def rank(self) -> tuple[int, int, int]:
-        """What it is sorted by: of two that fit an element the later one counts."""
+        """The sort key of a rule: of two that match an element the later one counts."""
         weights = [part.weight for part in self.parts]
         return sum(weight for weight, _ in weights), sum(weight for _, weight in weights), self.order
 
@@ -76,9 +76,6 @@ def flat_svg(svg: str, theme: str = "light") -> str:
     Args:
         svg: A drawing of our own writer.
         theme: ``light`` or ``dark``.
-
-    Raises:
-        OptionError: The theme is neither.
     """
     if theme not in {"light", "dark"}:
         raise OptionError(f'a file has one theme, and "{theme}" is none', hint='use "light" or "dark"')

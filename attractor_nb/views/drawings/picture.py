@@ -13,23 +13,39 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.states import NodeStatus
-from attractor_nb.views.drawings.branch_stacks import in_words, summed
-from attractor_nb.views.drawings.drawing import DETAIL_SIZE, EDGE_LINE_HEIGHT
-from attractor_nb.views.drawings.edge_places import MOST_PASSES, around, cut, places_of_marks
-from attractor_nb.views.drawings.marks import MARK_PATHS, STAR_PATH, TIMES, WARNING_PATHS
-from attractor_nb.views.drawings.node_text import (
+from attractor_nb.views.drawings.branch_stacks import Stack, in_words, summed
+from attractor_nb.views.drawings.drawing import (
+    DETAIL_SIZE,
+    EDGE_LINE_HEIGHT,
+    MARK_PATHS,
+    STAR_PATH,
+    TIMES,
     TOOLTIP_CHARS,
+    WARNING_PATHS,
     edge_tooltip,
     lines_of,
     node_text,
     node_tooltip,
     short_count,
 )
-from attractor_nb.views.drawings.overlay import NO_MARK, NO_OVERLAY
+from attractor_nb.views.drawings.edge_places import MOST_PASSES, EdgePlace, MarkPlaces, around, cut, places_of_marks
 from attractor_nb.views.markup import clean, element, joined, path_data
 from attractor_nb.views.metrics import text_width
-from attractor_nb.views.outlines import SIGN_RADIUS, Point, bar, outline_path, pill, sign_places, small_line_place
-from attractor_nb.views.scene import Box, Link, Panel, Scene, Shape
+from attractor_nb.views.outlines import (
+    SIGN_RADIUS,
+    Box,
+    Direction,
+    Link,
+    Panel,
+    Point,
+    Scene,
+    Shape,
+    bar,
+    outline_path,
+    pill,
+    sign_places,
+    small_line_place,
+)
 from attractor_nb.views.state import EdgeState, NodeState
 
 if TYPE_CHECKING:
@@ -37,13 +53,38 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    from attractor_nb.decisions.fan_outs.joins import Join
+    from attractor_nb.decisions.branch_policies import Join
     from attractor_nb.model.graph import Graph
-    from attractor_nb.views.drawings.branch_stacks import Stack
-    from attractor_nb.views.drawings.edge_places import EdgePlace, MarkPlaces
-    from attractor_nb.views.drawings.overlay import Overlay
-    from attractor_nb.views.layout.geometry import Layout, Rect, Route
-    from attractor_nb.views.scene import Direction
+    from attractor_nb.views.layout.skeleton import Layout, Rect, Route
+
+
+# Overlays of a drawing, beside the states of its nodes and edges: two runs at once, heat, a path taken.
+#
+# A mark has classes, which the dress's own rules colour, and words for their meaning: nothing is told by colour
+# alone. Rules use the variables of the theme, so they hold on light and on dark pages.
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The mark of one node or edge."""
+
+    css_classes: tuple[str, ...] = ()  #: Its classes.
+    words: str = ""  #: A few characters beside it, in place of its counts; empty for those.
+    tip: str = ""  #: A line of its tooltip.
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """The marks of a drawing."""
+
+    nodes: Mapping[str, Mark] = field(default_factory=dict[str, Mark])  #: By node.
+    edges: Mapping[int, Mark] = field(default_factory=dict[int, Mark])  #: By position in ``Graph.edges``.
+    css: str = ""  #: The rules of their classes (``theme.drawing_rules``).
+
+
+NO_MARK: Final = Mark()
+NO_OVERLAY: Final = Overlay()
+
 
 _NO_STATE: Final = NodeState()
 _NO_PASS: Final = EdgeState()
@@ -51,34 +92,21 @@ _NO_PASS: Final = EdgeState()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphPicture:
-    """One graph with its layout and the states of its run.
+    """One graph with its layout and the states of its run."""
 
-    Attributes:
-        graph: The graph, without secrets.
-        scene: What is drawn of it.
-        layout: Where.
-        states: States of nodes; the others are pending.
-        passes: Edges taken, by position in ``graph.edges``.
-        error_nodes: Nodes that a finding marks.
-        error_edges: Edges that one marks, by their ends.
-        joins: Where the branches of each fan-out meet.
-        overlay: What is shown of nodes and edges beside their states.
-        stacks: Branches that are one box, by its id.
-    """
-
-    graph: Graph
-    scene: Scene
-    layout: Layout
-    states: Mapping[str, NodeState]
-    passes: Mapping[int, EdgeState]
-    error_nodes: Collection[str]
-    error_edges: Collection[tuple[str, str]]
-    joins: Mapping[str, Join]
-    overlay: Overlay = NO_OVERLAY
-    stacks: Mapping[str, Stack] = field(default_factory=dict[str, "Stack"])
+    graph: Graph  #: The graph, without secrets.
+    scene: Scene  #: What is drawn of it.
+    layout: Layout  #: Where.
+    states: Mapping[str, NodeState]  #: States of nodes; the others are pending.
+    passes: Mapping[int, EdgeState]  #: Edges taken, by position in ``graph.edges``.
+    error_nodes: Collection[str]  #: Nodes that a finding marks.
+    error_edges: Collection[tuple[str, str]]  #: Edges that one marks, by their ends.
+    joins: Mapping[str, Join]  #: Where the branches of each fan-out meet.
+    overlay: Overlay = NO_OVERLAY  #: What is shown of nodes and edges beside their states.
+    stacks: Mapping[str, Stack] = field(default_factory=dict[str, "Stack"])  #: Branches that are one box, by its id.
 
     def content(self) -> list[Markup]:
-        """What is drawn, back to front: panels, edges, titles, nodes, edge labels."""
+        """The content of the drawing, back to front: panels, edges, titles, nodes, edge labels."""
         hatch_id = self._hatch_id
         routed = list(zip(self.scene.links, self.layout.routes, strict=True))
         boxes = zip(self.scene.boxes, self.layout.centres, strict=True)
@@ -96,7 +124,7 @@ class GraphPicture:
         ]
 
     def _notes(self) -> list[Markup]:
-        """What the drawing leaves out because it is too large."""
+        """The notes on parts left out of a drawing that is too large."""
         count = self.scene.unframed
         if not count:
             return []
@@ -104,7 +132,7 @@ class GraphPicture:
         return [element("text", {"class": "panel-title", "x": 10, "y": self.layout.height - 3}, words)]
 
     def _places(self) -> tuple[tuple[tuple[Point, str], ...], tuple[MarkPlaces, ...]]:
-        """Where titles and the marks of edges stand."""
+        """The places of titles and of the marks of edges."""
         links = list(enumerate(self.scene.links))
         with_finding = frozenset(place for place, link in links if self._has_error(link))
         words = tuple(self.overlay.edges.get(link.index, NO_MARK).words for _, link in links)
@@ -116,7 +144,7 @@ class GraphPicture:
 
     @property
     def definitions(self) -> Markup:
-        """What the marks refer to."""
+        """The definitions that the marks refer to."""
         return element("defs", None, _hatch_pattern(self._hatch_id))
 
     @property
@@ -227,7 +255,7 @@ class GraphPicture:
         )
 
     def _passes_of(self, link: Link) -> int:
-        """How often an edge was taken, or the one most taken of those that it stands for."""
+        """The number of passes of an edge, or the highest of the edges that it represents."""
         passes = self.passes.get(link.index, _NO_PASS).passes
         if not link.others:
             return passes
@@ -263,7 +291,7 @@ class GraphPicture:
 def _inside(
     box: Box, direction: Direction, state: NodeState, tooltip: str, words: str, *, has_finding: bool, has_gate: bool
 ) -> tuple[Markup, Markup]:
-    """What stands in a node wherever it is, beneath its inner line and above it."""
+    """The content of a node, independent of its position: beneath its inner line and above it."""
     outline = [element("title", None, tooltip), element("path", {"class": "outline", "d": outline_path(box)})]
     rest: list[Markup] = []
     if bar_path := bar(box, direction):
@@ -298,7 +326,7 @@ def _node_signs(box: Box, state: NodeState, *, has_finding: bool, has_gate: bool
 
 
 def _passes(passes: int, words: str, place: EdgePlace, label: Point, *, is_narrow: bool) -> Markup:
-    """How often an edge was passed; it may appear at any time, so each edge has a place for it.
+    """The number of passes of an edge; it may appear at any time, so each edge has a place for it.
 
     Where edges are so dense that there is none, the tooltip alone says it.
     """

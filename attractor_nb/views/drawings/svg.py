@@ -7,37 +7,35 @@ in their own graph.
 
 from __future__ import annotations
 
+import base64
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.collector import paused_collector
-from attractor_nb.decisions.fan_outs.joins import joins_of
+from attractor_nb.decisions.branch_policies import Join, joins_of
 from attractor_nb.errors import OptionError
+from attractor_nb.gc_pause import gc_paused
 from attractor_nb.model.child import CHILD_SEPARATOR
 from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.views.drawings.branch_stacks import WIDEST, Stack, with_stack_lanes, with_stacks
 from attractor_nb.views.drawings.drawing import NARROWER, density_of, draw_scene
-from attractor_nb.views.drawings.overlay import NO_OVERLAY, Overlay
-from attractor_nb.views.drawings.picture import GraphPicture
-from attractor_nb.views.drawings.sheet import sheet
-from attractor_nb.views.drawings.theme import Theme, drawing_css
+from attractor_nb.views.drawings.picture import NO_OVERLAY, GraphPicture, Overlay
+from attractor_nb.views.drawings.theme import Theme, drawing_css, sheet
 from attractor_nb.views.layout import lay_out
 from attractor_nb.views.markup import clean, element, path_data
 from attractor_nb.views.metrics import shorten
-from attractor_nb.views.state import EdgeState, NodeState, RunView
+from attractor_nb.views.state import ChildView, EdgeState, NodeState, RunView
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from markupsafe import Markup
 
-    from attractor_nb.decisions.fan_outs.joins import Join
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.model.graph import Graph
-    from attractor_nb.views.layout.geometry import Layout
-    from attractor_nb.views.outlines import Point
-    from attractor_nb.views.scene import Scene
-    from attractor_nb.views.state import ChildView
+    from attractor_nb.views.layout.skeleton import Layout
+    from attractor_nb.views.outlines import Point, Scene
+
 
 MAX_SHOWN_WIDTH: Final = 1080.0
 """A wider picture is shown smaller: JupyterLab does not fit a saved one to its cell."""
@@ -74,15 +72,12 @@ def render_svg(
         overlay: What is shown of nodes and edges beside their states.
         is_whole: Every branch is drawn. Otherwise those that would make a picture too wide to be read are one
             box, "and 12 more": a picture can be neither moved nor enlarged.
-
-    Raises:
-        OptionError: The theme is unknown.
     """
     if theme not in {"auto", "light", "dark"}:
         raise OptionError(f'unknown theme "{theme}"', hint='use "auto", "light" or "dark"')
     view = RunView(nodes=dict(states or {}), edges=dict(edges or {}), children=dict(children or {}))
     errors = [found for found in diagnostics if found.is_error]
-    with paused_collector(_CHARS_OF_A_NODE * len(graph.nodes)):
+    with gc_paused(_CHARS_OF_A_NODE * len(graph.nodes)):
         frame = _framed(graph, view, errors, "", overlay, is_whole=is_whole)
     return str(
         sheet(
@@ -167,7 +162,7 @@ def _laid_out(
 
 
 def _placed(frames: list[_Frame], width: float, height: float) -> tuple[list[Point], tuple[float, float]]:
-    """Where the panels of child runs stand, beside or, where that is too wide, below; the size of it all."""
+    """The places of the panels of child runs, beside or, if that is too wide, below; and the total size."""
     if not frames:
         return [], (width, height)
     column = max(frame.width for frame in frames)
@@ -199,3 +194,117 @@ def _child_panel(path: str, child: Graph, inner: _Frame, place: Point) -> Markup
             *inner.content,
         ),
     )
+
+
+# A drawing for the output of a cell: an image that every page shows, and the words beside it.
+#
+# JupyterLab drops the SVG of an untrusted notebook, and code hosts drop it from HTML; all of them show an image
+# with a data URL. An image is self-contained: of its style sheet only the rules in use are kept, so that it is
+# small enough to be written twice, for exporters that want SVG.
+
+SVG_TYPE: Final = "image/svg+xml"
+MAX_ALT_CHARS: Final = 1000
+"""Whoever does not see the picture has the words of the output as well."""
+_STYLE: Final = re.compile(r"(<style>)(.*?)(</style>)", re.DOTALL)
+_CLASSES: Final = re.compile(r' class="([^"]*)"')
+_NAMED: Final = re.compile(r"\.([A-Za-z_][\w-]*)")
+_NEGATED: Final = re.compile(r":not\([^)]*\)")
+_USED: Final = re.compile(r"var\((--[\w-]+)")
+_DECLARED: Final = re.compile(r"(--[\w-]+):[^;{}]*;?")
+_SIZE: Final = re.compile(r'<svg[^>]* width="(\d+)" height="(\d+)"')
+
+
+def picture_bundle(svg: str, words: str) -> dict[str, str]:
+    """The MIME bundle of an object that displays as a drawing.
+
+    Args:
+        svg: The drawing, by our own writers.
+        words: The same in words.
+    """
+    still = still_svg(svg)
+    return {"text/html": _image(still, words), SVG_TYPE: still, "text/plain": words}
+
+
+def picture_html(svg: str, words: str) -> str:
+    """A drawing as an image in HTML; ``words`` are its alternative text."""
+    return _image(still_svg(svg), words)
+
+
+def still_svg(svg: str) -> str:
+    """A drawing with those rules of its style sheet alone that it uses where it stands alone."""
+    names = {name for found in _CLASSES.findall(svg) for name in found.split()}
+    body = _STYLE.sub("", svg)
+
+    def pruned(found: re.Match[str]) -> str:
+        css = _kept(found[2], names)
+        used = set(_USED.findall(css)) | set(_USED.findall(body))
+        css = _DECLARED.sub(lambda each: each[0] if each[1] in used else "", css)
+        return "".join((found[1], _without_idle_motion(css), found[3]))
+
+    return _STYLE.sub(pruned, svg)
+
+
+def _image(still: str, words: str) -> str:
+    size = _SIZE.search(still)
+    alt = words if len(words) <= MAX_ALT_CHARS else words[:MAX_ALT_CHARS] + "…"
+    return str(
+        element(
+            "img",
+            {
+                "src": f"data:{SVG_TYPE};base64,{base64.b64encode(still.encode()).decode('ascii')}",
+                "alt": alt,
+                "width": size[1] if size else None,
+                "style": "max-width:100%;height:auto",
+            },
+        )
+    )
+
+
+def _kept(css: str, names: set[str]) -> str:
+    """The rules of a sheet that match something in a drawing with elements of these classes."""
+    kept: list[str] = []
+    for prelude, inner in _rules(css):
+        if prelude.startswith("@media"):
+            if nested := _kept(inner, names):
+                kept.append(f"{prelude}{{{nested}}}")
+        elif prelude.startswith("@"):
+            kept.append(f"{prelude}{{{inner}}}")
+        else:
+            matching = [one for one in prelude.split(",") if _matches(one, names)]
+            if matching:
+                kept.append(f"{','.join(matching)}{{{inner}}}")
+    return "\n".join(kept)
+
+
+def _without_idle_motion(css: str) -> str:
+    """A sheet without the motions that nothing in it asks for."""
+    rules = _rules(css)
+    asked = " ".join(inner for prelude, inner in rules if not prelude.startswith("@keyframes"))
+    return "\n".join(
+        f"{prelude}{{{inner}}}"
+        for prelude, inner in rules
+        if not prelude.startswith("@keyframes") or prelude.split()[1] in asked
+    )
+
+
+def _matches(selector: str, names: set[str]) -> bool:
+    """Whether a selector could match: all its classes occur, and it asks for nothing of the page around."""
+    plain = _NEGATED.sub("", selector)
+    return "[data-jp" not in plain and names.issuperset(_NAMED.findall(plain))
+
+
+def _rules(css: str) -> list[tuple[str, str]]:
+    """The rules at the top of a sheet: what stands before the braces, and what within."""
+    found: list[tuple[str, str]] = []
+    depth, start, opened = 0, 0, 0
+    for place, sign in enumerate(css):
+        if sign == "{":
+            depth += 1
+            if depth == 1:
+                opened = place
+        elif sign == "}":
+            depth -= 1
+            if depth == 0:
+                found.append((css[start:opened].strip(), css[opened + 1 : place].strip()))
+                start = place + 1
+    return found

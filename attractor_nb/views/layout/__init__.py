@@ -7,9 +7,10 @@ each layer was better in 3 of 257 graphs, by one or two crossings.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from attractor_nb.views.layout.geometry import (
+from attractor_nb.views.layout.layered import lay_out_in_layers
+from attractor_nb.views.layout.skeleton import (
     Cubic,
     Layout,
     Point,
@@ -21,11 +22,7 @@ from attractor_nb.views.layout.geometry import (
     point_at,
     reversed_path,
 )
-from attractor_nb.views.layout.layered import lay_out_in_layers
-from attractor_nb.views.outlines import outline
-
-if TYPE_CHECKING:
-    from attractor_nb.views.scene import Link, Scene
+from attractor_nb.views.outlines import Link, Scene, outline
 
 MARGIN: Final = 14.0
 

@@ -8,17 +8,18 @@ or the library's, and keeps the members of a panel together. It knows no pixels.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.views.layout.coordinates import assign_positions
 from attractor_nb.views.layout.ordering import Neighbours, Rows, improved, swap_neighbours, text_keys, turned_branches
-from attractor_nb.views.layout.panels import fenced, panel_paths
+from attractor_nb.views.outlines import Scene, shared_path
 
 if TYPE_CHECKING:
     from attractor_nb.views.layout.skeleton import Skeleton
+
 
 Keys = Mapping[int, float]
 
@@ -35,24 +36,16 @@ class Layered:
     """A proper layered graph: every edge joins neighbouring layers.
 
     Vertices are numbers: first the boxes by position, then beads, dummies and panel borders.
-
-    Attributes:
-        layers: Vertices of each layer from left to right.
-        edges: Pairs (upper vertex, lower vertex).
-        chains: For each link its vertices from upper to lower; empty for a loop at one box.
-        beads: The bead of each link that has one.
-        keys: Where each vertex would stand by the library, in no particular unit.
-        borders: For each panel its left and right border vertex on each of its layers.
-        ranks: The layer of each vertex.
     """
 
-    layers: Rows
-    edges: list[tuple[int, int]]
-    chains: list[list[int]]
-    beads: dict[int, int]
-    keys: dict[int, float]
+    layers: Rows  #: Vertices of each layer from left to right.
+    edges: list[tuple[int, int]]  #: Pairs (upper vertex, lower vertex).
+    chains: list[list[int]]  #: For each link its vertices from upper to lower; empty for a loop at one box.
+    beads: dict[int, int]  #: The bead of each link that has one.
+    keys: dict[int, float]  #: Where each vertex would stand by the library, in no particular unit.
+    #: For each panel its left and right border vertex on each of its layers.
     borders: list[list[tuple[int, int]]] = field(default_factory=list[list[tuple[int, int]]])
-    ranks: dict[int, int] = field(default_factory=dict[int, int])
+    ranks: dict[int, int] = field(default_factory=dict[int, int])  #: The layer of each vertex.
 
 
 def layer_scene(skeleton: Skeleton) -> Layered:
@@ -137,7 +130,7 @@ def _border_edges(borders: list[list[tuple[int, int]]]) -> list[tuple[int, int]]
 
 
 def _in_text_order(skeleton: Skeleton, layered: Layered) -> tuple[dict[int, list[int]], list[list[int]]]:
-    """What hangs below each vertex, back edges before the rest; and the first steps of branches."""
+    """The children of each vertex, back edges first; and the first steps of branches."""
     steps: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
     children: dict[int, list[int]] = {}
     for position, chain in enumerate(layered.chains):
@@ -159,7 +152,7 @@ def _roots(skeleton: Skeleton, layered: Layered) -> list[int]:
 
 
 class _Ranking:
-    """What ``fast_sugiyama`` finds for the legs of all edges, in our numbers.
+    """The ranking by ``fast_sugiyama`` for the legs of all edges, in our numbers.
 
     Attributes:
         keys: Where each vertex stands from left to right, in no particular unit.
@@ -249,3 +242,83 @@ def _connected(legs: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
     for leg in legs:
         parts[root(leg[0])].append(leg)
     return list(parts.values())
+
+
+# Panels in a layered layout: members side by side in every layer, with a border on either side.
+#
+# The original order of the layers is kept within each panel and around it; a panel is at the average place of its
+# members, and on the same side of another panel in every layer. Pure.
+
+_Path = tuple[int, ...]
+
+
+def fenced(
+    scene: Scene, layers: list[list[int]], paths: Mapping[int, _Path], keys: Mapping[int, float]
+) -> tuple[list[list[int]], list[list[tuple[int, int]]]]:
+    """The layers reordered so that panels are contiguous, each fenced with border vertices.
+
+    Args:
+        scene: Where the panels are.
+        layers: The layers; left as they are.
+        paths: The panels around each vertex.
+        keys: Where each vertex would stand without panels.
+
+    Returns:
+        The new layers, and for each panel its left and right border vertex on each of its layers.
+    """
+    places: dict[int, list[float]] = defaultdict(list)
+    ranks: dict[int, list[int]] = defaultdict(list)
+    for rank, layer in enumerate(layers):
+        for vertex in layer:
+            for panel in paths.get(vertex, ()):
+                places[panel].append(keys[vertex])
+                ranks[panel].append(rank)
+    fresh = 1 + max(keys)
+    borders: list[list[tuple[int, int]]] = [[] for _ in scene.panels]
+    fences: list[dict[int, tuple[int, int]]] = [{} for _ in layers]
+    for panel in sorted(ranks):
+        for rank in range(min(ranks[panel]), max(ranks[panel]) + 1):
+            fences[rank][panel] = (fresh, fresh + 1)
+            borders[panel].append((fresh, fresh + 1))
+            fresh += 2
+    panel_keys = {panel: sum(values) / len(values) for panel, values in places.items()}
+    parents = [panel.parent for panel in scene.panels]
+    rows: list[list[int]] = []
+    for layer, fence in zip(layers, fences, strict=True):
+        row = _Row(defaultdict(list), fence)
+        for number, vertex in enumerate(layer):
+            path = paths.get(vertex, ())
+            row.items[path[-1] if path else None].append((keys[vertex], number, vertex, False))
+        for panel in fence:
+            row.items[parents[panel]].append((panel_keys[panel], -1, panel, True))
+        rows.append(row.ordered(None))
+    return rows, borders
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One layer while it is ordered: in each panel (key, place before, vertex or panel, whether panel)."""
+
+    items: dict[int | None, list[tuple[float, int, int, bool]]]
+    fence: dict[int, tuple[int, int]]
+
+    def ordered(self, owner: int | None) -> list[int]:
+        """The vertices inside a panel, or all, from left to right."""
+        result: list[int] = []
+        for _, _, item, is_panel in sorted(self.items[owner]):
+            if is_panel:
+                left, right = self.fence[item]
+                result += (left, *self.ordered(item), right)
+            else:
+                result.append(item)
+        return result
+
+
+def panel_paths(scene: Scene, chains: Sequence[Sequence[int]]) -> dict[int, _Path]:
+    """The panels around each vertex, outermost first; an edge belongs where both its ends do."""
+    paths = dict(enumerate(scene.panel_paths()))
+    for link, chain in zip(scene.links, chains, strict=True):
+        shared = shared_path(paths[link.source], paths[link.target])
+        for vertex in chain[1:-1]:
+            paths[vertex] = shared
+    return paths

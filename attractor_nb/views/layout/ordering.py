@@ -1,4 +1,4 @@
-"""Who stands left of whom in each layer: few crossings, and otherwise the order of the text.
+"""Order of the vertices within each layer: few crossings, and otherwise the order of the text.
 
 The rule: of two orders the one with fewer crossings counts, then the one that cuts fewer panels, then the
 one that has more branches in the order in which the text names them. So the first order tried is that of
@@ -42,7 +42,7 @@ class Neighbours:
             self.above[lower].append(upper)
 
     def crossings(self, rows: Rows) -> int:
-        """How many pairs of edges cross."""
+        """The number of pairs of edges that cross."""
         place = {vertex: number for row in rows for number, vertex in enumerate(row)}
         total = 0
         for row in rows:
@@ -75,7 +75,7 @@ class Segments:
 
 
 def _turned(numbers: Sequence[int]) -> int:
-    """How many pairs of numbers stand in the wrong order."""
+    """The number of pairs of numbers in the wrong order."""
     if numbers == sorted(numbers):
         return 0
     # Each number is compared with all before it by one look into those, sorted: the pairs that stand in the wrong
@@ -198,7 +198,7 @@ def _swap_in(
 
 
 def _saved(left: list[int], right: list[int]) -> int:
-    """How many crossings a swap saves, by where the edges of the left and of the right one end."""
+    """The number of crossings that a swap saves, by the ends of the left one's and the right one's edges."""
     if len(left) == 1 == len(right):
         return (left[0] > right[0]) - (left[0] < right[0])
     if not left or not right:
@@ -304,7 +304,7 @@ def _cheapest_gaps(
 
 
 def _crossed_between(segments: Sequence[tuple[int, int]], start: int, end: int) -> int:
-    """How many edges one crosses that goes from a place to a place of the next layer."""
+    """The number of edges crossed by one from a place to a place of the next layer."""
     return sum((a - start) * (2 * b + 1 - end) < 0 for a, b in segments)
 
 
@@ -320,7 +320,7 @@ def _segments(rows: Rows, rank: int, neighbours: Neighbours, left_out: set[int])
 
 
 def _crossed(segments: Sequence[tuple[int, int]], start: int, width: int) -> list[int]:
-    """How many edges one crosses that goes from a place to each gap of the next layer."""
+    """The number of edges crossed by one from a place to each gap of the next layer."""
     # Edge (a, b) is crossed in all gaps up to b when it begins left of the start, and in all after b when it begins
     # right of it. So each edge adds one to a stretch of gaps: noted where the stretch begins and ends, and added up
     # once at the end.
@@ -348,7 +348,7 @@ def text_keys(roots: Iterable[int], children: Mapping[int, Sequence[int]], verti
 
 
 def turned_branches(rows: Rows, branches: Iterable[Sequence[int]]) -> int:
-    """How many pairs of first steps from one box, given in the text's order, stand the other way round."""
+    """The number of pairs of first steps from one box, given in the text's order, that are the other way round."""
     place = {vertex: (rank, number) for rank, row in enumerate(rows) for number, vertex in enumerate(row)}
     total = 0
     for steps in branches:

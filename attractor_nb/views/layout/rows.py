@@ -1,4 +1,4 @@
-"""A flow to the right that is longer than a cell is wide: it goes on in the next row, as a text does (pure).
+"""Rows of a flow to the right that is longer than a cell is wide: it wraps like a text (pure).
 
 The rule: all rows are read in the direction of the flow. A flow is broken between two layers, never within a
 panel, so that no row is longer than it may be, there are few rows, few lines lead from one to the next, and
@@ -13,17 +13,21 @@ and behind is placed as if the flow were one strip, and then moved row by row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from graphlib import TopologicalSorter
 from itertools import accumulate, islice, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from attractor_nb.views.layout.geometry import Cubic, Point, straight
+from attractor_nb.views.layout.skeleton import Cubic, Point, skeleton_of, straight
+from attractor_nb.views.outlines import Direction, Scene
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from attractor_nb.views.layout.layers import Layered
+
 
 LANE: Final = 9.0
 """Between two lines that run back side by side."""
@@ -50,24 +54,19 @@ _ROUND: Final = 0.448
 
 
 class Gap(NamedTuple):
-    """Between two layers, where a row may end.
+    """Between two layers, where a row may end."""
 
-    Attributes:
-        lines: How many lines lead on.
-        step: How far they move across the flow, at most.
-    """
-
-    lines: int
-    step: float = 0.0
+    lines: int  #: How many lines lead on.
+    step: float = 0.0  #: How far they move across the flow, at most.
 
     @property
     def room(self) -> float:
-        """How much of a row's length the turns take, at one end of it."""
+        """The part of a row's length that the turns take, at one end of it."""
         return approach(self.step) + RADIUS + (self.lines - 1) * LANE
 
 
 def approach(step: float) -> float:
-    """How far turns are from the layer before or behind, for lines that move so far across on the way."""
+    """The distance of turns from the layer before or behind, for lines that move that far across on the way."""
     return min(_WIDEST_APPROACH, max(_APPROACH, step * _STEEPNESS))
 
 
@@ -143,7 +142,7 @@ class _Flow:
 
 
 def gaps_between_layers(layered: Layered, across: Mapping[int, float]) -> list[Gap | None]:
-    """What is between each layer and the next one; None between layers of one panel."""
+    """The gap between each layer and the next one. None between layers of one panel."""
     lines, steps = [0] * len(layered.layers), [0.0] * len(layered.layers)
     for upper, lower in layered.edges:
         rank = layered.ranks[upper]
@@ -204,24 +203,17 @@ def _with_turns_between(chain: list[int], turn_of: dict[tuple[int, int], int]) -
 
 
 @dataclass(frozen=True)
-class Strip:
-    """What is known of a broken flow while it is still one strip.
+class RowStrip:
+    """The measures of a broken flow while it is still one strip."""
 
-    Attributes:
-        begins: Where the first layer of each row begins along the flow.
-        lows: Where each row begins across it.
-        highs: Where each ends across it.
-        lines: How many lines lead from each row to the next.
-    """
-
-    begins: Sequence[float]
-    lows: Sequence[float]
-    highs: Sequence[float]
-    lines: Sequence[int]
+    begins: Sequence[float]  #: Where the first layer of each row begins along the flow.
+    lows: Sequence[float]  #: Where each row begins across it.
+    highs: Sequence[float]  #: Where each ends across it.
+    lines: Sequence[int]  #: How many lines lead from each row to the next.
 
     @cached_property
     def shifts(self) -> list[Point]:
-        """How each row is moved, across and along the flow, so that they lie below one another."""
+        """The shift of each row, across and along the flow, so that they lie below one another."""
         steps = [
             high - low + 2 * PADDING + (count - 1) * LANE
             for high, low, count in zip(self.highs, self.lows[1:], self.lines, strict=False)
@@ -266,3 +258,116 @@ def _towards(start: Point, end: Point, distance: float) -> Point:
     dx, dy = end[0] - start[0], end[1] - start[1]
     length = abs(dx) + abs(dy) or 1.0
     return start[0] + dx / length * distance, start[1] + dy / length * distance
+
+
+# The direction of a graph that sets none: down, or to the right where that fits a cell (pure).
+#
+# The rule: a drawing that would be tall and narrow flows to the right if it is then no wider than a cell
+# shows with legible texts. If it is wider it flows to the right in rows (see ``rows``), if that makes it much lower
+# and few lines lead from row to row. So a chain reads like a text, and everything else flows down. Judged by sizes
+# alone, before the layout: by the sum and the largest of each layer, layers being counted along the longest paths.
+
+_TALL: Final = 330.0
+_MUCH_LOWER: Final = 0.6
+_FEW_LINES: Final = 2
+_MOST_LINES: Final = 5
+"""So many lead from row to row in a flow that is broken, and so many from layer to layer anywhere in it."""
+_PANEL_ENDS: Final = 30.0
+"""More room between two layers where a panel begins or ends."""
+_TIMES_AS_HIGH: Final = 1.6
+_MARGINS: Final = 28.0
+_BOX_GAP: Final = 33.0
+_LABEL_GAP: Final = 18.0
+_BESIDE: Final = 26.0
+_BELOW: Final = 18.0
+
+
+def flow_of(scene: Scene, widest: float) -> Direction:
+    """The direction of a scene that may be at most so wide."""
+    return _flow(scene.without_texts(), widest) if scene.boxes else Direction.DOWN
+
+
+@lru_cache(maxsize=64)
+def _flow(scene: Scene, widest: float) -> Direction:
+    layers = _layers(scene)
+    down = _ends(layers, along=1)[-1][1]
+    across = max((sum(width + _BESIDE for width, _ in layer.sizes) for layer in layers), default=0.0)
+    if down <= _TALL or down <= _TIMES_AS_HIGH * across:
+        return Direction.DOWN
+    if _ends(layers, along=0)[-1][1] <= widest or _fits_in_rows(layers, widest, _MUCH_LOWER * down):
+        return Direction.RIGHT
+    return Direction.DOWN
+
+
+def _fits_in_rows(layers: list[_Layer], widest: float, highest: float) -> bool:
+    """Whether a flow to the right has rows that are not too long, nor all together too high."""
+    if max(layer.lines for layer in layers) > _MOST_LINES:
+        return False
+    starts, ends = zip(*_ends(layers, along=0), strict=True)
+    gaps = [Gap(layer.lines) if layer.lines <= _FEW_LINES and not layer.is_within else None for layer in layers[:-1]]
+    breaks = row_breaks(starts, ends, gaps, widest - _MARGINS)
+    firsts = [0, *(rank + 1 for rank in breaks)]
+    rows = [layers[first:end] for first, end in zip(firsts, [*firsts[1:], len(layers)], strict=True)]
+    lengths = [ends[first + len(row) - 1] - starts[first] for first, row in zip(firsts, rows, strict=True)]
+    heights = [max(sum(height + _BELOW for _, height in layer.sizes) for layer in row) for row in rows]
+    return max(lengths) <= widest and sum(heights) + 2 * PADDING * len(breaks) <= highest
+
+
+def _ends(layers: list[_Layer], *, along: int) -> list[tuple[float, float]]:
+    """The start and the end of each layer, if the flow runs along one of the two axes."""
+    found: list[tuple[float, float]] = []
+    for number, layer in enumerate(layers):
+        gap = 0.0
+        if number:
+            gap = _BOX_GAP if layers[number - 1].has_boxes and layer.has_boxes else _LABEL_GAP
+            gap += layer.room * (1 - along)
+        start = gap + (found[-1][1] if found else _MARGINS)
+        found.append((start, start + max(size[along] for size in layer.sizes)))
+    return found
+
+
+@dataclass(slots=True)
+class _Layer:
+    """The content of a layer."""
+
+    sizes: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])  #: Widths and heights.
+    has_boxes: bool = False  #: Whether boxes do, and not labels only.
+    lines: int = 0  #: How many lines lead to the next layer.
+    is_within: bool = False  #: Whether a panel holds both.
+    room: float = 0.0  #: Before it, for a panel that begins or ends there.
+
+
+def _layers(scene: Scene) -> list[_Layer]:
+    """The sizes of what stands in each layer: boxes and, in layers of their own, labels."""
+    skeleton = skeleton_of(scene)
+    above: dict[int, list[int]] = {box: [] for box in range(len(scene.boxes))}
+    for position, (upper, lower) in enumerate(skeleton.ends):
+        if upper != lower:
+            above[lower].append(position)
+    order = TopologicalSorter({box: [skeleton.ends[p][0] for p in links] for box, links in above.items()})
+    ranks: dict[int, int] = {}
+    layers: dict[int, _Layer] = defaultdict(_Layer)
+    for box in order.static_order():
+        steps = ((ranks[skeleton.ends[p][0]], bool(scene.links[p].lines)) for p in above[box])
+        ranks[box] = max((rank + 1 + is_labelled for rank, is_labelled in steps), default=0)
+        layers[ranks[box]].has_boxes = True
+        layers[ranks[box]].sizes.append((scene.boxes[box].width, scene.boxes[box].height))
+    for position, (upper, lower) in enumerate(skeleton.ends):
+        link = scene.links[position]
+        if upper != lower and link.lines:
+            layers[ranks[upper] + 1].sizes.append((link.width, link.height))
+    # At each layer: how many lines, and panels, begin less those that end.
+    lines, panels = Counter[int](), Counter[int]()
+    for upper, lower in skeleton.ends:
+        lines[ranks[upper]] += 1
+        lines[ranks[lower]] -= 1
+    for panel in scene.panels:
+        inside = [ranks[member] for member in panel.members]
+        panels[min(inside)] += 1
+        panels[max(inside)] -= 1
+        layers[min(inside)].room = layers[max(inside) + 1].room = _PANEL_ENDS
+    line_count = panel_count = 0
+    for rank in sorted(layers):
+        line_count, panel_count = line_count + lines[rank], panel_count + panels[rank]
+        layers[rank].lines, layers[rank].is_within = line_count, panel_count > 0
+    return [layers[rank] for rank in sorted(layers) if layers[rank].sizes]

@@ -1,4 +1,4 @@
-"""Where the vertices of a scene's layers stand: sizes, places across the flow, the bands of layers.
+"""Places of the vertices of a scene's layers: sizes, places across the flow, the bands of layers.
 
 A label that stands beside its line takes room at one side of it only; layers are as deep as what they hold,
 and between two is room for their edges, or for the panels that end and begin there.
@@ -14,14 +14,13 @@ from attractor_nb.views.layout.coordinates import BORDER, LONG, MAIN, assign_pos
 from attractor_nb.views.layout.ordering import Segments
 from attractor_nb.views.layout.rows import approach
 from attractor_nb.views.metrics import text_width
-from attractor_nb.views.scene import Direction
+from attractor_nb.views.outlines import Direction, Panel
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
     from attractor_nb.views.layout.layers import Layered
     from attractor_nb.views.layout.skeleton import Skeleton
-    from attractor_nb.views.scene import Panel
 
 _BOX_GAP: Final = 24.0
 _EDGE_GAP: Final = 16.0
@@ -124,7 +123,7 @@ class Places:
                     extents[rows[0][side]] = (0.0, room, 0.0) if side == 0 else (room, 0.0, 0.0)
 
     def _priorities(self) -> dict[tuple[int, int], int]:
-        """How much it counts that each edge between two layers is straight."""
+        """The priority of a straight line for each edge between two layers."""
         count = len(self.scene.boxes)
         priorities = {pair: LONG for pair in self.layered.edges if min(pair) >= count}
         for position in self.skeleton.spine:
@@ -162,7 +161,7 @@ class Places:
         return None
 
     def _layer_bands(self) -> tuple[list[float], list[float]]:
-        """Where each layer begins and ends along the flow."""
+        """The start and the end of each layer along the flow."""
         opening, closing = self._panel_rows()
         count = len(self.scene.boxes)
         gaps = [_BEAD_GAP] * len(self.layered.layers)
@@ -188,7 +187,7 @@ class Places:
         return tops, bottoms
 
     def _widest_steps(self) -> list[float]:
-        """How far the edges into each layer move across, at most."""
+        """The greatest move across of the edges into each layer."""
         widest = [0.0] * len(self.layered.layers)
         for a, b in self.layered.edges:
             rank = self.layered.ranks[b]
@@ -206,7 +205,7 @@ class Places:
         return opening, closing
 
     def _panel_depths(self, panel: int) -> tuple[float, float]:
-        """How far a panel reaches before its first layer and behind its last one."""
+        """The reach of a panel before its first layer and behind its last one."""
         depth, titles = self.panel_depths[panel]
         padding, title = depth * _PANEL_PADDING, titles * _PANEL_TITLE
         direction = self.scene.direction
@@ -237,7 +236,7 @@ class _Steps:
         self._segments = {rank: Segments(pairs) for rank, pairs in ends.items()}
 
     def free_sides(self, inside: Sequence[int]) -> tuple[int, ...]:
-        """Where the title of a panel has room beside the line into it: left (0), else right (1), else both.
+        """The sides with room for a panel's title beside the line into it: left (0), else right (1), else both.
 
         A side is free when no other line runs there from the layer before to the panel's first one.
         """
@@ -253,7 +252,7 @@ class _Steps:
 
 
 def _depths(panels: Sequence[Panel]) -> list[tuple[int, int]]:
-    """How many levels of panels there are from each panel on inwards, and how many of them have a title."""
+    """The number of levels of panels from each panel on inwards, and the number of those with a title."""
     depths = [(0, 0)] * len(panels)
     for position in reversed(range(len(panels))):
         panel, (depth, titles) = panels[position], depths[position]

@@ -1,4 +1,4 @@
-"""What differs between two texts: as lines for a terminal, and by the words in them for who can see marks."""
+"""Differences of two texts: as lines for a terminal, and by words where marks can be shown."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _wrapped(text: str) -> Iterator[str]:
 
 
 def _head(lines: Sequence[str], at: int) -> int:
-    """How many lines from here on name a file."""
+    """The number of lines from here on that name a file."""
     if lines[at].startswith("--- ") and at + 1 < len(lines) and lines[at + 1].startswith("+++ "):
         return 2
     return int(lines[at].startswith(_HEADS))

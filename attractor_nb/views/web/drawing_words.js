@@ -1,5 +1,5 @@
 // What is written in a node under its label: counts first, then news, all inside the outline, where no edge comes.
-// It does for a live view what views/drawings/node_text.py does for a picture, with the widths of the fonts that are there.
+// It does for a live view what views/drawings/drawing.py does for a picture, with the widths of the fonts that are there.
 
 import { outlineSize } from "./drawing_space.js";
 import { wholeSeconds } from "./parts.js";

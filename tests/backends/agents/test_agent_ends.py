@@ -7,9 +7,13 @@ import pytest
 
 from attractor_nb import ClaudeBackend, Pipeline
 from attractor_nb.backends.agents import output_reader
-from attractor_nb.backends.agents.answer_grace import ANSWER_GRACE_SECONDS, WORK_GRACE_SECONDS, ended_in_grace
 from attractor_nb.backends.agents.claude import Claude
-from attractor_nb.backends.agents.output_reader import Listener
+from attractor_nb.backends.agents.output_reader import (
+    ANSWER_GRACE_SECONDS,
+    WORK_GRACE_SECONDS,
+    Listener,
+    ended_in_grace,
+)
 from tests.waiting import is_alive
 
 MESSAGE = {

@@ -12,10 +12,15 @@ from hypothesis import strategies as st
 from attractor_nb import ClaudeBackend, Node, Pipeline
 from attractor_nb.backends.agents import agent_failures as failures
 from attractor_nb.backends.agents.agent_events import Complained, Ended
-from attractor_nb.backends.agents.agent_failures import AgentFailure, FailureKind, error_of, kind_of
+from attractor_nb.backends.agents.agent_failures import (
+    AgentFailure,
+    FailureKind,
+    error_of,
+    kind_of,
+    seconds_until_reset,
+)
 from attractor_nb.backends.agents.claude import Claude
-from attractor_nb.backends.agents.resets import seconds_until_reset
-from attractor_nb.backends.agents.transcript import Transcript
+from attractor_nb.backends.agents.output_reader import Transcript
 from attractor_nb.context import Context
 from attractor_nb.errors import RetryableError, StageError, TerminalError
 from attractor_nb.processes import CommandOutput

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor_nb.backends.agents import ClaudeBackend, installed_agents
+from attractor_nb.backends.agents.agent_backend import strict_schema
 from attractor_nb.backends.agents.agent_events import (
     Began,
     Complained,
@@ -24,12 +25,9 @@ from attractor_nb.backends.agents.agent_events import (
     count_at,
     plain_text,
 )
-from attractor_nb.backends.agents.agent_task import strict_schema
 from attractor_nb.backends.agents.claude import Claude
-from attractor_nb.backends.agents.codex import Codex
-from attractor_nb.backends.agents.gemini import Gemini
-from attractor_nb.backends.agents.output_reader import ObjectLines
-from attractor_nb.backends.agents.transcript import Transcript
+from attractor_nb.backends.agents.dialects import Codex, Gemini
+from attractor_nb.backends.agents.output_reader import ObjectLines, Transcript
 from attractor_nb.model.outcome import Usage
 from attractor_nb.testing import FakeProcesses, FakeResult
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor_nb import ClaudeBackend, CodexBackend, CommandLineBackend, GeminiBackend, Pipeline
+from attractor_nb.backends.agents.agent_backend import TURN
 from attractor_nb.backends.agents.agent_events import Ended
-from attractor_nb.backends.agents.agent_task import TURN
 from attractor_nb.processes import command_environment
 
 BACKENDS = {"claude": ClaudeBackend, "codex": CodexBackend, "gemini": GeminiBackend}

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.backends.agents.agent_events import Ended, Tokens
-from attractor_nb.backends.agents.saved_session import SavedSession
+from attractor_nb.backends.agents.agent_events import Ended, SavedSession, Tokens
 from attractor_nb.errors import TerminalError
 from attractor_nb.model.outcome import Usage
 

@@ -7,7 +7,7 @@ import pytest
 
 from attractor_nb import CommandLineBackend, Pipeline
 from attractor_nb.backends import resolve_backend
-from attractor_nb.backends.agents.saved_session import SavedSession
+from attractor_nb.backends.agents.agent_events import SavedSession
 from attractor_nb.model.events import InstructionCarried, ModelCallEnded
 from attractor_nb.storage.stored_run import read_run
 

@@ -7,11 +7,10 @@ from pydantic import BaseModel, Field
 from pydantic_ai.messages import ModelResponse, TextPart
 
 from attractor_nb import Pipeline, ProviderBackend, Usage
-from attractor_nb.backends.llm.message_contents import answer_ending
-from attractor_nb.backends.llm.prices import price_of
+from attractor_nb.backends.llm.exchange import bound_object, is_closed
+from attractor_nb.backends.llm.metered_requests import answer_ending, price_of
 from attractor_nb.backends.llm.provider_failures import Ending, ending_of
-from attractor_nb.backends.llm.request_settings import bound_object, is_closed
-from attractor_nb.decisions.answers.response_schemas import ResponseSchema
+from attractor_nb.decisions.response_schemas import ResponseSchema
 from attractor_nb.errors import RetryableError, TerminalError
 from attractor_nb.model.calls.providers import ModelName, read_model
 from attractor_nb.testing import ManualClock

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from attractor_nb.backends.llm.exchange import model_settings
 from attractor_nb.backends.llm.model_requests import RequestDefaults, read_request
-from attractor_nb.backends.llm.request_settings import model_settings
 from attractor_nb.errors import TerminalError
 from attractor_nb.model.graph import Node
 

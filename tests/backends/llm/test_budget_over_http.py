@@ -9,7 +9,7 @@ import textwrap
 import pytest
 
 from attractor_nb import Pipeline, Run, Usage
-from attractor_nb.backends.llm.prices import price_of
+from attractor_nb.backends.llm.metered_requests import price_of
 from attractor_nb.model.calls.providers import read_model
 
 NAMES = [f"b{number}" for number in range(10)]

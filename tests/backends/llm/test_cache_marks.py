@@ -5,7 +5,7 @@ import json
 import pytest
 
 from attractor_nb import Pipeline, ProviderBackend, Usage
-from attractor_nb.backends.llm.prices import price_of
+from attractor_nb.backends.llm.metered_requests import price_of
 from attractor_nb.model.calls.providers import read_model
 from attractor_nb.views.summary_line import usage_words
 

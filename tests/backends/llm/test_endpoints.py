@@ -8,7 +8,7 @@ from attractor_nb.backends.llm.addresses import address_of, key_variables
 from attractor_nb.backends.llm.model_requests import RequestDefaults, read_request
 from attractor_nb.decisions.planning.executable_surface import executable_surface
 from attractor_nb.errors import OptionError, RetryableError, TerminalError, UntrustedSource
-from attractor_nb.model.calls.model_endpoints import Endpoint, read_endpoint
+from attractor_nb.model.calls.providers import Endpoint, read_endpoint
 from attractor_nb.model.graph import Node
 from attractor_nb.redaction import redacted
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from attractor_nb import Pipeline, ProviderBackend
-from attractor_nb.backends.llm.chat_events import ChatEvents
+from attractor_nb.backends.llm.clients import ChatEvents
 
 COMPLETION = {
     "id": "x",

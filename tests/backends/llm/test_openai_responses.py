@@ -5,7 +5,7 @@ import json
 import pytest
 
 from attractor_nb import ProviderBackend, Usage
-from attractor_nb.backends.llm.prices import price_of
+from attractor_nb.backends.llm.metered_requests import price_of
 from attractor_nb.errors import RetryableError, TerminalError
 from attractor_nb.model.calls.providers import read_model
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from attractor_nb import Pipeline, ProviderBackend, parse_dot
-from attractor_nb.backends.llm import request_settings
+from attractor_nb.backends.llm import exchange
 from attractor_nb.backends.llm.model_requests import RequestDefaults, read_request
 from attractor_nb.errors import OptionError, RetryableError, TerminalError, ValidationError
 from attractor_nb.model.calls.model_options import read_option
@@ -82,8 +82,8 @@ def test_a_request_has_no_option_that_its_provider_is_not_known_to_take_ruling_4
     more = ', llm_provider=mistral, llm_model="mistral:small", llm_fallback="openai:gpt-4o", llm.extra.safe_prompt=true'
     with pytest.raises(OptionError, match=r"llm\.extra\.safe_prompt is not passed on to openai:gpt-4o"):
         run(server, "", ", llm.extra.safe_prompt=true")
-    assert request_settings.model_settings(_request(more), "openai", {}, read_seconds=1.0).get("extra_body") is None
-    sent = request_settings.model_settings(_request(more), "mistral", {}, read_seconds=1.0)
+    assert exchange.model_settings(_request(more), "openai", {}, read_seconds=1.0).get("extra_body") is None
+    sent = exchange.model_settings(_request(more), "mistral", {}, read_seconds=1.0)
     assert sent["extra_body"] == {"safe_prompt": True}
 
 

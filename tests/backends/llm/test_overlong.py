@@ -5,7 +5,7 @@ import json
 import pytest
 
 from attractor_nb import Pipeline, ProviderBackend
-from attractor_nb.backends.llm.overlong import WORDINGS, is_overlong
+from attractor_nb.backends.llm.provider_failures import WORDINGS, is_overlong
 
 REFUSALS = [
     pytest.param(

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from attractor_nb.backends.llm import prices
-from attractor_nb.backends.llm.prices import listed_models
+from attractor_nb.backends.llm import metered_requests
+from attractor_nb.backends.llm.metered_requests import listed_models
 from attractor_nb.model.calls.providers import ModelName
 from attractor_nb.model.outcome import Usage
 
@@ -43,7 +43,7 @@ def test_a_provider_that_nobody_knows_has_no_listed_models():
 
 
 def test_without_a_price_list_no_models_are_listed(monkeypatch):
-    monkeypatch.setattr(prices, "has_prices", lambda: False)
+    monkeypatch.setattr(metered_requests, "has_prices", lambda: False)
     listed_models.cache_clear()
     try:
         assert listed_models("openai") == ()
@@ -58,5 +58,5 @@ def test_counts_that_the_list_has_no_price_for_are_unpriced(monkeypatch, error):
             raise error
 
     usage = Usage(10, 5, None, 1, cached_tokens=20)
-    monkeypatch.setattr(prices, "_listed", lambda *_: (None, Odd(), None))
-    assert prices.price_of(ModelName("gpt-5.2", "openai"), usage) is None
+    monkeypatch.setattr(metered_requests, "_listed", lambda *_: (None, Odd(), None))
+    assert metered_requests.price_of(ModelName("gpt-5.2", "openai"), usage) is None

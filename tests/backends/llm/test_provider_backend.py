@@ -9,8 +9,7 @@ import pytest
 
 from attractor_nb import Context, Pipeline, ProviderBackend, Usage
 from attractor_nb.backends import resolve_backend
-from attractor_nb.backends.llm.pacing import PacedText
-from attractor_nb.backends.llm.prices import price_of
+from attractor_nb.backends.llm.metered_requests import PacedText, price_of
 from attractor_nb.errors import OptionError, RetryableError, TerminalError
 from attractor_nb.model.calls.providers import read_model
 from attractor_nb.model.graph import Node

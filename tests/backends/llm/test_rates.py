@@ -12,7 +12,7 @@ from attractor_nb.backends.llm.model_requests import RequestDefaults, read_reque
 from attractor_nb.backends.llm.rate_gates import RateGate, RateGates, _Waiting
 from attractor_nb.decisions.planning.executable_surface import executable_surface
 from attractor_nb.errors import OptionError
-from attractor_nb.model.calls.rates import Rates
+from attractor_nb.model.calls.providers import Rates
 from attractor_nb.model.events import ModelCallWaiting
 from attractor_nb.testing import ManualClock
 

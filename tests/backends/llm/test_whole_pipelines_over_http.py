@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.backends.llm.prices import price_of
+from attractor_nb.backends.llm.metered_requests import price_of
 from attractor_nb.model.calls.providers import read_model
 from attractor_nb.model.outcome import Usage
 

@@ -21,11 +21,10 @@ from starlette.routing import Route
 
 from attractor_nb.model.events import StageCompleted
 from attractor_nb.model.outcome import Outcome
+from attractor_nb.server.event_channel import Recorded, RunChannel
+from attractor_nb.server.event_streams import Stream
 from attractor_nb.server.events import EventStreamResponse
 from attractor_nb.server.server_settings import ServerSettings
-from attractor_nb.server.streams.channel import RunChannel
-from attractor_nb.server.streams.event_reader import Recorded
-from attractor_nb.server.streams.event_streams import Stream
 from attractor_nb.storage.files.strict_json import json_line
 
 

@@ -31,7 +31,7 @@ MOST_READ = 5000
 def make(base: Path, count: int) -> None:
     """Fill a runs base."""
     from attractor_nb import Pipeline
-    from attractor_nb.storage.run_lists.run_tags import change_tags
+    from attractor_nb.storage.run_listing import change_tags
     from attractor_nb.storage.sealed_file import seal, unseal
 
     model = base.parent / f"{base.name}-model"
@@ -52,8 +52,8 @@ def measure(base: Path, rounds: int) -> dict[str, float]:
 
     That every run is read is measured once where it takes many seconds.
     """
-    from attractor_nb.storage.run_lists import run_index
-    from attractor_nb.storage.run_lists.listing import summarize
+    from attractor_nb.storage import run_index
+    from attractor_nb.storage.run_listing import summarize
 
     def best(work: Callable[[], object], times: int = rounds) -> float:
         taken: list[float] = []

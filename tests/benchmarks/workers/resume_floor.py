@@ -15,13 +15,13 @@ def floor(folder):
     wall, cpu = time.perf_counter(), time.process_time()
     from zlib import crc32
 
-    from attractor_nb.collector import paused_collector
     from attractor_nb.decisions.run_state import RunState
+    from attractor_nb.gc_pause import gc_paused
     from attractor_nb.model.events import read_event
 
     data = (folder / "events.jsonl").read_bytes().rstrip(b"\0")
     state = RunState("start")
-    with paused_collector(len(data)):
+    with gc_paused(len(data)):
         for line in data.splitlines():
             payload, _, seal = line.rpartition(b',"crc":"')
             payload += b"}"

@@ -10,7 +10,7 @@ import asyncio
 from attractor_nb.context import Context
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.engine.event_stream import EventStream
-from attractor_nb.engine.system_clock import SystemClock
+from attractor_nb.engine.time_limits import SystemClock
 from attractor_nb.model.events import (
     CheckpointSaved,
     ParallelBranchCompleted,

@@ -18,7 +18,7 @@ import texts
 from playwright.sync_api import Page, sync_playwright
 
 from attractor_nb import parse_dot
-from attractor_nb.views.drawings.marks import MARK_PATHS
+from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.frontend import script, styles
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.runtime.begin import begin, seams_of
 from attractor_nb.runtime.handles.recorded_state import StoredValues, ended_context
 from attractor_nb.runtime.prepare.run_options import read_options
-from attractor_nb.runtime.result_making import result_of
 from attractor_nb.runtime.resume import continue_run
+from attractor_nb.runtime.stored_execution import result_of
 from attractor_nb.runtime.wire import wire
 from attractor_nb.testing.fakes import SeededRandomness
 from tests.disks.faulty_disk import FOR_EVER

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attractor_nb.decisions.limits.bounds import bounds_of
+from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.errors import AttractorError, RunNotFound
 from attractor_nb.model.events import PipelineFailed
 from attractor_nb.pipeline.pipeline import Pipeline

@@ -33,14 +33,14 @@ import attractor_nb
 from attractor_nb import Run
 from attractor_nb.errors import RunError, RunInterrupted, RunNotFound
 from attractor_nb.processes.descendants import MARK_NAME
-from attractor_nb.runtime.handles import handle, hosts
+from attractor_nb.runtime.handles import handle
 from attractor_nb.storage.log.lock import is_owned
 from attractor_nb.storage.stored_run import has_event_log, read_run
 
 PACKAGE = str(Path(attractor_nb.__file__).parent) + os.sep
 MAIN = threading.main_thread().ident
 # What would wait until it gives up waits for ever here, and is found without a look at the clock.
-handle.STOP_SECONDS = hosts.STOP_SECONDS = 1000.0
+handle.STOP_SECONDS = handle.STOP_SECONDS = 1000.0
 PATIENCE_SECONDS = 60.0
 
 

@@ -14,7 +14,7 @@ import os
 from pathlib import Path
 
 from attractor_nb import Answer, Outcome, Pipeline, current_stage
-from attractor_nb.engine.system_clock import SystemClock
+from attractor_nb.engine.time_limits import SystemClock
 
 EFFECTS = "CAMPAIGN_EFFECTS"
 """Environment variable with the path of the file in which each execution leaves its mark."""

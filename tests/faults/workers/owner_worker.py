@@ -65,7 +65,7 @@ class Backend:
     def run(self, node, prompt, context):
         del prompt, context
         stage = current_stage()
-        is_let_go = Path(f"{self._effects}.go").exists()  # asked before it says that it began
+        is_task_cancelled = Path(f"{self._effects}.go").exists()  # asked before it says that it began
         with self._effects.open("a") as file:
             file.write(f"{stage.logs_root.name} {node.id} {stage.visit} {os.getpid()}\n")
         if node.id == "write":
@@ -75,7 +75,7 @@ class Backend:
         if node.id == "check":
             is_first = stage.visit == 1 and not stage.logs_root.name.startswith("restart")
             return Outcome(StageStatus.SUCCESS, preferred_label="again" if is_first else "good")
-        if node.id == "slow" and not is_let_go:
+        if node.id == "slow" and not is_task_cancelled:
             Path(f"{self._effects}.fifo").read_bytes()  # until a writer comes
         return "fine"
 

@@ -25,7 +25,7 @@ def send():
 
 def enter(frame, event, argument):
     code = frame.f_code
-    if code.co_name == "start" and code.co_filename.endswith("runtime/handles/hosts.py"):
+    if code.co_name == "start" and code.co_filename.endswith("runtime/handles/handle.py"):
         STARTED.append(code)
     if STARTED and code is Run.result.__code__:
         send()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from attractor_nb.errors import OptionError
 from attractor_nb.languages.dot import parse_dot, parse_syntax
 from attractor_nb.languages.dot.attribute_edits import (
+    link_at,
     remove_edge_attribute,
     remove_graph_attribute,
     remove_node_attribute,
@@ -19,10 +20,9 @@ from attractor_nb.languages.dot.attribute_edits import (
     set_graph_attribute,
     set_node_attribute,
 )
-from attractor_nb.languages.dot.statements import link_at
 from attractor_nb.languages.dot.structure_edits import add_edge, add_node, remove_edge, remove_node, rename_node
 from attractor_nb.model.vocabulary.attributes import literal_text
-from attractor_nb.model.vocabulary.duration import parse_duration
+from attractor_nb.model.vocabulary.value_forms import parse_duration
 from attractor_nb.source import SourceText
 from tests.languages.dot.test_dot_writing import DEMO, STRINGS, sources
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.collector import SMALL_TEXT, paused_collector
 from attractor_nb.errors import DotSyntaxError, OptionError
+from attractor_nb.gc_pause import SMALL_TEXT, gc_paused
 from attractor_nb.languages.dot import apply_edits, embed_value, parse_dot, read_dot
-from attractor_nb.languages.dot.literals import quote
+from attractor_nb.languages.dot.writer import quote
 from attractor_nb.model.diagnostic import Severity, TextEdit
 from attractor_nb.source import SourceText
 
@@ -188,9 +188,9 @@ def test_every_character_of_an_embedded_value_knows_its_place(text: str) -> None
 
 
 def test_large_texts_are_read_with_the_collector_paused_and_it_wakes_up_again() -> None:
-    with paused_collector(SMALL_TEXT):
+    with gc_paused(SMALL_TEXT):
         assert not gc.isenabled()
-        with paused_collector(SMALL_TEXT):
+        with gc_paused(SMALL_TEXT):
             assert not gc.isenabled()
         assert not gc.isenabled()
     assert gc.isenabled()

@@ -8,9 +8,9 @@ import pytest
 
 from attractor_nb.errors import DotSyntaxError
 from attractor_nb.languages.dot import derived_class, parse_dot, parser, read_dot
-from attractor_nb.languages.dot.nearness import slips
+from attractor_nb.languages.dot.lower import slips
 from attractor_nb.model.graph import Edge, Graph, Node
-from attractor_nb.model.vocabulary.duration import Duration
+from attractor_nb.model.vocabulary.value_forms import Duration
 from attractor_nb.source import SourceText
 
 MAX_DEFAULTS = 100

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attractor_nb.languages.dot import parse_dot, read_dot, write_dot
-from attractor_nb.languages.dot.literals import quote, spell, text_of, value_of
+from attractor_nb.languages.dot.writer import quote, spell, text_of, value_of
 from attractor_nb.model.graph import Edge, Graph, Node
 
 IDS = st.sampled_from(["a", "b", "implement", "implment", "ship_it", "fixes", "Review2", "_x", "start"])

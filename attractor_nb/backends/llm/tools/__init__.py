@@ -10,15 +10,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.backends.llm.tools.functions import checked_functions, function_inputs, function_tool
+from attractor_nb.backends.llm.tools.catalog import CallableTool, checked_functions, function_inputs, function_tool
+from attractor_nb.backends.llm.tools.file_tools import ToolProblem
 from attractor_nb.backends.llm.tools.mcp_servers import McpServers
-from attractor_nb.backends.llm.tools.tool_problems import ToolProblem
 from attractor_nb.errors import TerminalError
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.allowed_tools import ALL_TOOLS, read_allowed_tools
-from attractor_nb.model.nearest_name import did_you_mean
+from attractor_nb.model.texts import did_you_mean
 from attractor_nb.model.vocabulary.attribute_table import AGENT_TOOLS
-from attractor_nb.stage import stage_or_none
+from attractor_nb.stage import StageScope, ToolServers, stage_or_none
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from pydantic_ai.toolsets import AbstractToolset
 
     from attractor_nb.backends.llm.tools import catalog
-    from attractor_nb.backends.llm.tools.catalog import CallableTool
     from attractor_nb.model.graph import Node
-    from attractor_nb.stage import StageScope, ToolServers
 else:
     catalog = later("attractor_nb.backends.llm.tools.catalog")
 
@@ -58,8 +56,7 @@ def tools_for(node: Node, scope: StageScope) -> AbstractToolset[Any] | None:
             hint="run it without executor=: tools work on the machine of the run",
         )
     check_tools(node, workplace.functions, workplace.servers.names)
-    from attractor_nb.backends.llm.tools.tool_calls import ToolCalls  # noqa: PLC0415 - for nodes with tools alone
-    from attractor_nb.backends.llm.tools.toolset import StageToolset  # noqa: PLC0415 - pydantic-ai is slow to import
+    from attractor_nb.backends.llm.tools.tool_calls import StageToolset, ToolCalls  # noqa: PLC0415 - for nodes with tools alone
 
     async def find() -> Sequence[CallableTool]:
         own = [function_tool(name, workplace.functions[name]) for name in allowed.own]
@@ -107,7 +104,7 @@ def check_tools(node: Node, functions: Collection[str], servers: Collection[str]
 
 
 def server_inputs(node: Node) -> dict[str, Any]:
-    """What the MCP servers of a node bring into its calls, for the cache: ``servers``; empty without any."""
+    """The inputs of a node's MCP servers for the cache: ``servers``; empty without any."""
     allowed = read_allowed_tools(node.get("allowed_tools", str, ""))
     scope = stage_or_none()
     if scope is None or scope.workplace is None:
@@ -118,7 +115,7 @@ def server_inputs(node: Node) -> dict[str, Any]:
 
 
 def tool_inputs(node: Node) -> list[dict[str, Any]]:
-    """What the tools of a node bring into a call, for recordings and the cache.
+    """The inputs of a node's tools, for recordings and the cache.
 
     Of a function that is what it says of itself, of an MCP server which of its tools: it is not asked.
     """

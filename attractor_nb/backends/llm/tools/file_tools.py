@@ -9,13 +9,14 @@ there, run directories wherever they are, is neither read nor written: a working
 from __future__ import annotations
 
 import io
+import json
+import math
 import os
 import stat
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.backends.llm.tools.tool_problems import MAX_RESULT_CHARACTERS, ToolProblem, cut
 from attractor_nb.errors import StorageError
 from attractor_nb.redaction import MARK, holds_secret
 from attractor_nb.storage.files.atomic import read_plain_file, replace_file
@@ -25,7 +26,8 @@ from attractor_nb.storage.manifest_file import MANIFEST_NAME
 from attractor_nb.storage.map_directory import INPUTS_NAME, MAP_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Mapping
+
 
 MAX_PATH_CHARACTERS: Final = 1024
 _DIRECTORY_MODE: Final = 0o755
@@ -51,9 +53,6 @@ def parts_of(text: str, root: Path) -> tuple[str, ...]:
         text: What the model wrote: relative to the directory, or absolute.
         root: The directory, absolute.
 
-    Raises:
-        ToolProblem: It leads out of the directory, or is not a path.
-
     >>> parts_of("src/./main.py", Path("/work"))
     ('src', 'main.py')
     >>> parts_of("/work/src", Path("/work"))
@@ -75,14 +74,11 @@ def parts_of(text: str, root: Path) -> tuple[str, ...]:
 
 
 def resolved_parts(text: str, root: Path) -> tuple[str, ...]:
-    """Where a path leads, links followed, as parts below the real directory.
+    """The target of a path with links resolved, as parts below the real directory.
 
     Args:
         text: What the model wrote.
         root: The working directory.
-
-    Raises:
-        ToolProblem: It leads out of the directory, or is not a path.
     """
     real_root = Path(os.path.realpath(root))
     parts = parts_of(text, root) if not Path(text).is_relative_to(real_root) else parts_of(text, real_root)
@@ -125,11 +121,7 @@ def is_run_directory(place: Path | int) -> bool:
 
 
 def check_writable(parts: tuple[str, ...]) -> None:
-    """Refuse a place, as ``resolved_parts`` says, that tools do not write to.
-
-    Raises:
-        ToolProblem: It is one.
-    """
+    """Refuse a place, as ``resolved_parts`` says, that tools do not write to."""
     if found := next((part for part in parts if part.casefold() == GUARDED), ""):
         raise ToolProblem(f"files in {found} can be read, and are not written by tools")
 
@@ -142,9 +134,6 @@ def opened(root: Path, parts: tuple[str, ...], *, is_made: bool = False) -> Gene
         root: The working directory.
         parts: Where, as ``resolved_parts`` says.
         is_made: Make the directories that are not there.
-
-    Raises:
-        ToolProblem: There is no such directory.
     """
     disk = Disk()
     descriptor = -1
@@ -167,7 +156,7 @@ def opened(root: Path, parts: tuple[str, ...], *, is_made: bool = False) -> Gene
 
 
 def problem_of(error: OSError, place: str) -> ToolProblem:
-    """What the system says about a place, for the model."""
+    """The system's error about a path, for the model."""
     reason = (error.strerror or type(error).__name__).lower()
     return ToolProblem(f"{cut(place, 200)}: {reason}")
 
@@ -178,11 +167,7 @@ def _make(name: str, parent: int) -> None:
 
 
 def read_file(root: Path, path: str, first_line: int = 1) -> str:
-    """The text of a file, from a line on; how to read on where it is too long.
-
-    Raises:
-        ToolProblem: It is outside, missing, too large or no text.
-    """
+    """The text of a file, from a line on; how to read on where it is too long."""
     *folders, name = _file_parts(root, path)
     with opened(root, tuple(folders)) as parent:
         text = _text(_content(parent, name, path), path)
@@ -192,11 +177,7 @@ def read_file(root: Path, path: str, first_line: int = 1) -> str:
 
 
 def write_file(root: Path, path: str, content: str) -> str:
-    """Write a text file, whole or not at all, in place of one of that name; folders on its way are made.
-
-    Raises:
-        ToolProblem: It is outside, guarded, too large, or not to be written there.
-    """
+    """Write a text file, whole or not at all, in place of one of that name; folders on its way are made."""
     data = content.encode("utf-8", "backslashreplace")
     if len(data) > MAX_WRITTEN_BYTES:
         raise ToolProblem(f"{len(data):,} bytes are more than the {MAX_WRITTEN_BYTES:,} for one file")
@@ -217,11 +198,7 @@ def write_file(root: Path, path: str, content: str) -> str:
 
 
 def list_files(root: Path, path: str = ".", depth: int = 2) -> str:
-    """The entries of a directory and of those below it, a line each; ``/`` ends a directory, ``@`` a link.
-
-    Raises:
-        ToolProblem: It is outside, or no directory.
-    """
+    """The entries of a directory and of those below it, a line each; ``/`` ends a directory, ``@`` a link."""
     parts = resolved_parts(path, root)
     found: list[str] = []
     with opened(root, parts) as directory:
@@ -315,7 +292,7 @@ def _piece(lines: list[str], first_line: int, path: str) -> str:
 
 
 def _mode_of(parent: int, name: str, path: str) -> int | None:
-    """Who may use the file that is there; None when there is none."""
+    """The permissions of the existing file. None if there is none."""
     try:
         facts = os.stat(name, dir_fd=parent, follow_symlinks=False)
     except FileNotFoundError:
@@ -325,3 +302,87 @@ def _mode_of(parent: int, name: str, path: str) -> int | None:
     if not stat.S_ISREG(facts.st_mode):
         raise ToolProblem(f"{path} is not a plain file")
     return stat.S_IMODE(facts.st_mode)
+
+
+# Errors of tools for the model, and the bounds of their texts.
+
+MAX_RESULT_CHARACTERS: Final = 50_000
+"""Of what a tool gives back to the model."""
+MAX_SHOWN_CHARACTERS: Final = 1_000
+"""Of each text of a call in its event."""
+MAX_KEPT_CHARACTERS: Final = 20_000
+"""Of each text of a call in ``tool_calls.jsonl``."""
+_MAX_DEPTH: Final = 8
+_MAX_BITS: Final = 64
+_MAX_ENTRIES: Final = 50
+
+
+class ToolProblem(Exception):
+    """A failed call of a tool. The model receives the reason; no stage fails."""
+
+
+def cut(text: str, characters: int) -> str:
+    """The beginning of a text, and how much of it is left out.
+
+    >>> cut("abcdef", 4)
+    'abcd[… 2 characters left out]'
+    """
+    if len(text) <= characters:
+        return text
+    return f"{text[:characters]}[… {len(text) - characters} characters left out]"
+
+
+def cut_middle(text: str, characters: int) -> str:
+    r"""The beginning and the end of a text, and how much is left out between them.
+
+    >>> cut_middle("abcdef", 4)
+    'ab\n[… 2 characters left out …]\nef'
+    """
+    if len(text) <= characters:
+        return text
+    half = characters // 2
+    gap = f"\n[… {len(text) - 2 * half} characters left out …]\n"
+    return text[:half] + gap + text[-half:]
+
+
+def shown_number(value: float) -> float | str:
+    """A number as JSON can hold it; one that JSON cannot, or nobody wants to read, as a text.
+
+    >>> shown_number(3), shown_number(float("nan")), shown_number(1 << 70_000)
+    (3, 'nan', 'a number of 70001 bits')
+    """
+    if isinstance(value, int):
+        return value if value.bit_length() <= _MAX_BITS else f"a number of {value.bit_length()} bits"
+    return value if math.isfinite(value) else str(value)
+
+
+def shown_arguments(arguments: Mapping[str, Any], characters: int) -> dict[str, Any]:
+    """Arguments as they are recorded: however large and deep they are, what is kept is bounded.
+
+    >>> shown_arguments({"path": "a.txt", "text": "x" * 60}, 50)["text"]
+    'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx[… 10 characters left out]'
+    """
+    shown = {cut(str(name), characters): _shown(value, characters, 1) for name, value in _first(arguments)}
+    whole = json.dumps(shown, ensure_ascii=False)
+    return shown if len(whole) <= 2 * characters + _MAX_ENTRIES else {"…": cut(whole, characters)}
+
+
+def _first(arguments: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    return list(arguments.items())[:_MAX_ENTRIES]
+
+
+def _shown(value: Any, characters: int, depth: int) -> Any:
+    if isinstance(value, str):
+        return cut(value, characters)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int | float):
+        return shown_number(value)
+    if depth >= _MAX_DEPTH:
+        return "[…]"
+    if isinstance(value, dict):
+        entries = _first(cast("dict[str, Any]", value))
+        return {cut(str(name), characters): _shown(entry, characters, depth + 1) for name, entry in entries}
+    if isinstance(value, list):
+        return [_shown(entry, characters, depth + 1) for entry in cast("list[Any]", value)[:_MAX_ENTRIES]]
+    return cut(str(value), characters)

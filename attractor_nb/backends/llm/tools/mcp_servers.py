@@ -14,12 +14,12 @@ import logging
 import os
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from attractor_nb.backends.llm.tools.tool_problems import cut
-from attractor_nb.calling import call
-from attractor_nb.decisions.answers.response_schemas import ResponseSchema, schema_problem
+from attractor_nb.backends.llm.tools.file_tools import cut
+from attractor_nb.decisions.response_schemas import ResponseSchema, schema_problem
 from attractor_nb.errors import RetryableError, StageError, TerminalError
 from attractor_nb.lazy_imports import later
-from attractor_nb.model.allowed_tools import header_variables
+from attractor_nb.maybe_async import call
+from attractor_nb.model.allowed_tools import ServerDeclaration, header_variables
 from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
@@ -27,10 +27,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
-    from attractor_nb.backends.llm.tools import mcp_stdio
-    from attractor_nb.model.allowed_tools import ServerDeclaration
+    from attractor_nb.backends.llm.tools import mcp_transports
 else:
-    mcp_stdio = later("attractor_nb.backends.llm.tools.mcp_stdio")
+    mcp_transports = later("attractor_nb.backends.llm.tools.mcp_transports")
 
 START_SECONDS: Final = 60.0
 """How long a server may take until it says what tools it has."""
@@ -74,7 +73,7 @@ class McpServers:
         return tuple(self._declared)
 
     def cache_inputs(self, server: str) -> Mapping[str, Any]:
-        """What decides the answers of a server's tools; see ``stage.ToolServers``."""
+        """The inputs that decide the answers of a server's tools; see ``stage.ToolServers``."""
         declared = self._declared[server]
         values = {name: os.environ.get(name, "") for name in (*declared.variables, *header_variables(declared.headers))}
         hashes = {
@@ -126,16 +125,12 @@ class McpServers:
         return _Server(self._declared[name], self._directory() if self._directory else None)
 
     async def _server(self, name: str) -> _Server:
-        """The server, started where it does not run.
-
-        Raises:
-            TerminalError: It has died too often, or the library is not installed.
-        """
+        """The server, started where it does not run."""
         from attractor_nb.extras import install_command, missing_packages  # noqa: PLC0415 - for graphs with servers alone
 
         if missing_packages("mcp"):
             raise TerminalError("MCP servers need mcp, which is not installed", hint=install_command("mcp"))
-        await call(_load, *(("mcp_http",) if self._declared[name].url else ()))
+        await call(_load)
         running = self._running.get(name)  # from here on nobody else looks: two stages start one server
         if running is None or running.is_dead:
             if self._starts.get(name, 0) >= MAX_STARTS:
@@ -155,21 +150,21 @@ class _Connection(Protocol):
 
     @property
     def hint(self) -> str:
-        """What to try where it does not start."""
+        """The remedy if the server does not start."""
         ...
 
     @property
     def way(self) -> str:
-        """What to look at where nobody answers."""
+        """The remedy if nobody answers."""
         ...
 
     @property
     def ending(self) -> str:
-        """How it ended."""
+        """The end of the connection, in words."""
         ...
 
     def last_words(self) -> str:
-        """What it said last, outside of its messages."""
+        """The last output outside of its messages."""
         ...
 
     def has_expired(self, error: Any) -> bool:
@@ -221,22 +216,14 @@ class _Server:
         return redacted(f"the MCP server {self._declared.name!r} {what}{last_words}")
 
     async def tools(self) -> list[dict[str, Any]]:
-        """What it offers, once it is there.
-
-        Raises:
-            StageError: It does not start.
-        """
+        """The tools of the server, once it is ready."""
         await asyncio.wait({self._ready, self.task}, return_when=asyncio.FIRST_COMPLETED)
         if not self._ready.done():
             raise TerminalError(self.exit_report(), hint=redacted(self._hint or self._connection.hint))
         return self._tools
 
     async def call(self, tool: str, arguments: Mapping[str, Any], *, is_new: bool = False) -> tuple[str, bool]:
-        """What came of a tool, and whether that is an error.
-
-        Raises:
-            _SessionExpired: The server has forgotten the session, which is not a new one.
-        """
+        """The result of a tool call, and whether it is an error."""
         from mcp import MCPError  # noqa: PLC0415 - slow to import
 
         session = self._ready.result()
@@ -269,7 +256,7 @@ class _Server:
         return f"no answer within {self._declared.timeout_seconds:g} s", True
 
     def _output_complaint(self, tool: str, result: Any) -> str:
-        """Why a result breaks the schema that its tool declares for it; empty when it does not."""
+        """The reason why a result breaks its tool's declared schema; empty if it is valid."""
         schema = next((each["output"] for each in self._tools if each["name"] == tool), None)
         if not schema:
             return ""
@@ -339,7 +326,7 @@ async def _listed(session: Any) -> list[dict[str, Any]]:
 
 
 def _result_text(result: Any) -> tuple[str, bool]:
-    """A result as the model is told it: its texts, and what else there is by its kind and size."""
+    """A result as the model receives it: its texts, and other parts by their kind and size."""
     parts = [_part_text(part) for part in result.content]
     if not parts and result.structured_content is not None:
         parts = [json.dumps(result.structured_content, ensure_ascii=False)]
@@ -359,7 +346,7 @@ def _part_text(part: Any) -> str:
 
 
 def _problem(error: BaseException) -> str:
-    """What ended a server, in its own words where it refused; empty where it just closed its output."""
+    """The reason why a server ended, in its own words if it refused; empty if it only closed its output."""
     from anyio import BrokenResourceError, ClosedResourceError  # noqa: PLC0415 - slow to import
     from mcp import MCPError  # noqa: PLC0415 - as above
     from pydantic import ValidationError  # noqa: PLC0415 - as above
@@ -394,15 +381,13 @@ def _innermost(error: BaseException) -> BaseException:
 
 def _connection(declared: ServerDeclaration, directory: Path | None) -> _Connection:
     if not declared.url:
-        return mcp_stdio.StdioConnection(declared, directory)
-    from attractor_nb.backends.llm.tools.mcp_http import HttpConnection  # noqa: PLC0415 - as loaded by now
-
-    return HttpConnection(declared)
+        return mcp_transports.StdioConnection(declared, directory)
+    return mcp_transports.HttpConnection(declared)
 
 
-def _load(*own: str) -> None:
+def _load() -> None:
     """Import what takes seconds, and keep its tracebacks from the terminal where nobody has set up logging."""
-    for module in ("mcp", *(f"attractor_nb.backends.llm.tools.{name}" for name in own)):
+    for module in ("mcp", "attractor_nb.backends.llm.tools.mcp_transports"):
         importlib.import_module(module)
     for name in _LOGGERS:
         logger = logging.getLogger(name)

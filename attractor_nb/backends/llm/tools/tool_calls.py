@@ -13,34 +13,45 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.toolsets import AbstractToolset
+from pydantic_ai.toolsets.abstract import ToolsetTool
+from pydantic_core import SchemaValidator, core_schema
+
 from attractor_nb.backends.llm.tools.catalog import (
     DEFAULT_COMMAND_SECONDS,
     MAX_COMMAND_CHARACTERS,
     CallableTool,
     FoundTool,
 )
-from attractor_nb.backends.llm.tools.file_tools import list_files, read_file, write_file
-from attractor_nb.backends.llm.tools.tool_problems import (
+from attractor_nb.backends.llm.tools.file_tools import (
     MAX_KEPT_CHARACTERS,
     MAX_RESULT_CHARACTERS,
     MAX_SHOWN_CHARACTERS,
     ToolProblem,
     cut,
     cut_middle,
+    list_files,
+    read_file,
     shown_arguments,
+    write_file,
 )
-from attractor_nb.calling import call
 from attractor_nb.errors import AttractorError, StageError, TerminalError
+from attractor_nb.maybe_async import call
 from attractor_nb.model.events.call_events import ToolCallEnded
-from attractor_nb.model.surrogates import whole
+from attractor_nb.model.texts import whole
 from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from pathlib import Path
+
+    from pydantic_ai import RunContext
 
     from attractor_nb.model.graph import Node
     from attractor_nb.stage import StageScope, Workplace
+
 
 PRE, POST = "pre", "post"
 TIMED_OUT: Final = 124
@@ -58,17 +69,11 @@ _FILE_TOOLS: Final = {"read_file": read_file, "write_file": write_file, "list_fi
 
 @dataclass(frozen=True, slots=True)
 class HookResult:
-    """What a hook came to.
+    """The result of a hook."""
 
-    Attributes:
-        when: ``pre`` or ``post``.
-        exit_code: Its exit code; ``TIMED_OUT``, ``NOT_STARTED``.
-        message: The end of what it wrote to stderr, or why there is none.
-    """
-
-    when: str
-    exit_code: int
-    message: str
+    when: str  #: ``pre`` or ``post``.
+    exit_code: int  #: Its exit code; ``TIMED_OUT``, ``NOT_STARTED``.
+    message: str  #: The end of what it wrote to stderr, or why there is none.
 
     @property
     def plain(self) -> tuple[str, int, str]:
@@ -142,7 +147,7 @@ class Hooks:
 
 
 def stage_environment(scope: StageScope, workdir: Path) -> dict[str, str]:
-    """What commands around a model learn of their stage by the environment."""
+    """The environment variables that describe a stage to the commands around a model."""
     return {
         "ATTRACTOR_RUN_ID": scope.run_id,
         "ATTRACTOR_NODE_ID": scope.node_id,
@@ -160,7 +165,7 @@ def _named(text: str) -> str:
 
 @dataclass(slots=True)
 class _Record:
-    """What became of a call."""
+    """The record of a call."""
 
     tool: str
     call_id: str
@@ -181,13 +186,7 @@ class ToolCalls:
         self._count = 0
 
     async def run(self, tool: CallableTool, call_id: str, arguments: Mapping[str, Any]) -> str:
-        """Call a tool, its hooks around it; what the model is told.
-
-        Raises:
-            ToolProblem: It failed or was skipped; the message is for the model.
-            StageError: Its MCP server is dead.
-            StorageError: The call cannot be recorded.
-        """
+        """Call a tool with its hooks; return the text for the model."""
         began = time.monotonic()
         record = _Record(tool.name, call_id, arguments)
         try:
@@ -293,3 +292,54 @@ class ToolCalls:
                 hooks=tuple(entry.plain for entry in record.hooks),
             )
         )
+
+
+# A stage's tools as pydantic-ai takes them. Imported only where a model is about to be asked.
+
+_ANY_OBJECT: Final = SchemaValidator(core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema()))
+"""What a tool takes we check ourselves, so that a call with anything else is recorded, too."""
+_MAX_RETRIES: Final = 3
+"""For arguments that are not even JSON."""
+
+
+class StageToolset(AbstractToolset[Any]):
+    """The tools that a node allows, called one after the other."""
+
+    def __init__(self, find: Callable[[], Awaitable[Sequence[CallableTool]]], calls: ToolCalls) -> None:
+        """Take what finds the tools, which may have to start a server first, and what calls them."""
+        self._find = find
+        self._tools: dict[str, CallableTool] = {}
+        self._calls = calls
+
+    @property
+    def id(self) -> str:
+        """The id of the toolset for pydantic-ai."""
+        return "attractor"
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:  # noqa: ARG002 - the interface of toolsets
+        """All tools, as the model receives them."""
+        self._tools = self._tools or {tool.name: tool for tool in await self._find()}
+        return {
+            name: ToolsetTool(
+                toolset=self,
+                tool_def=ToolDefinition(
+                    name=name, description=tool.description, parameters_json_schema=tool.schema, sequential=True
+                ),
+                max_retries=_MAX_RETRIES,
+                args_validator=_ANY_OBJECT,
+            )
+            for name, tool in self._tools.items()
+        }
+
+    async def call_tool(
+        self,
+        name: str,
+        tool_args: dict[str, Any],
+        ctx: RunContext[Any],
+        tool: ToolsetTool[Any],  # noqa: ARG002 - the interface of toolsets
+    ) -> str:
+        """Call a tool. The model receives a problem, which ends nothing."""
+        try:
+            return await self._calls.run(self._tools[name], ctx.tool_call_id or "", tool_args)
+        except ToolProblem as problem:
+            raise ToolFailed(str(problem)) from None

@@ -280,9 +280,9 @@ def test_a_server_that_is_not_there_is_named_with_its_address(small, tool_user):
 
 
 def test_an_answer_of_any_size_is_bounded(small, tool_user, monkeypatch):
-    from attractor_nb.backends.llm.tools import mcp_http
+    from attractor_nb.backends.llm.tools import mcp_transports
 
-    monkeypatch.setattr(mcp_http, "MAX_MESSAGE_BYTES", 20_000)
+    monkeypatch.setattr(mcp_transports, "MAX_MESSAGE_BYTES", 20_000)
     server = small()
     server.content = [{"type": "text", "text": "x" * 30_000}]
     (said,) = told(tool_user([GET]), server.url)
@@ -394,10 +394,10 @@ def test_a_server_that_asks_to_be_polled_without_a_pause_is_asked_with_one_and_n
 def test_a_stream_that_ended_at_once_for_the_whole_time_is_not_asked_for_again():
     import httpx2
 
-    from attractor_nb.backends.llm.tools import mcp_http
+    from attractor_nb.backends.llm.tools import mcp_transports
 
     async def ask_twice():
-        polls, request = mcp_http._Polls(0), httpx2.Request("GET", "http://127.0.0.1/mcp")
+        polls, request = mcp_transports._Polls(0), httpx2.Request("GET", "http://127.0.0.1/mcp")
         await polls.space(request)
         with pytest.raises(httpx2.StreamError, match="the server ended each stream at once, for 0 s"):
             await polls.space(request)

@@ -10,7 +10,7 @@ import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.backends.llm.tools import mcp_servers as servers
-from attractor_nb.backends.llm.tools.mcp_stdio import _Lines, _readable
+from attractor_nb.backends.llm.tools.mcp_transports import _Lines, _readable
 from attractor_nb.decisions.planning.executable_surface import executable_surface
 from attractor_nb.errors import OptionError, RetryableError, TerminalError, UntrustedSource
 from attractor_nb.model.allowed_tools import ServerDeclaration

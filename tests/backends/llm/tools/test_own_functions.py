@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, field_validator
 
 from attractor_nb import Pipeline
-from attractor_nb.engine.tracebacks import TRACEBACK_FILE
+from attractor_nb.engine.handler_calls import TRACEBACK_FILE
 from attractor_nb.errors import OptionError, ValidationError
 
 SOURCE = """digraph g {{ start [shape=Mdiamond]; exit [shape=Msquare]
@@ -60,7 +60,7 @@ def test_a_model_calls_a_function_and_the_call_is_recorded_as_any_other(tool_use
 
 
 def test_the_schema_comes_from_signature_and_docstring():
-    from attractor_nb.backends.llm.tools.functions import function_tool
+    from attractor_nb.backends.llm.tools.catalog import function_tool
 
     tool = function_tool("lookup", lookup)
     assert "Look an order up." in tool.description
@@ -302,7 +302,7 @@ def test_lint_that_knows_no_functions_warns_of_what_may_be_one():
 
 
 def test_a_description_of_the_call_changes_with_the_function(tool_user):
-    from attractor_nb.backends.llm.tools.functions import function_inputs
+    from attractor_nb.backends.llm.tools.catalog import function_inputs
 
     def other(order: str) -> str:
         """Look an order up."""
@@ -312,11 +312,11 @@ def test_a_description_of_the_call_changes_with_the_function(tool_user):
 
 
 def test_whole_rows_with_functions_stay_here():
-    from attractor_nb.maps.row_shipment import _why_not
+    from attractor_nb.maps.row_run import _why_not
     from attractor_nb.runtime.prepare.run_options import RunOptions
 
     pipeline = Pipeline(SOURCE.format("lookup", ""), tools={"lookup": lookup})
-    from attractor_nb.decisions.planning.plan_compiling import compile_plan
+    from attractor_nb.decisions.planning.plan import compile_plan
 
     assert "functions that models or stages call stay here" in _why_not(
         pipeline, RunOptions(cache=False), compile_plan(pipeline.graph)

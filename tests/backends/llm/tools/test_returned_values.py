@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from attractor_nb.backends.llm.tools import returned_values
-from attractor_nb.backends.llm.tools.returned_values import MAX_VALUES, returned_text
-from attractor_nb.backends.llm.tools.tool_problems import MAX_RESULT_CHARACTERS
+from attractor_nb.backends.llm.tools import catalog
+from attractor_nb.backends.llm.tools.catalog import MAX_VALUES, returned_text
+from attractor_nb.backends.llm.tools.file_tools import MAX_RESULT_CHARACTERS
 
 PLAIN = {
     "text": ("a text\n", "a text\n"),
@@ -97,7 +97,7 @@ def test_of_a_large_frame_the_first_rows_are_told_and_how_many_are_left_out():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({f"c{number}": range(10_000) for number in range(150)})
     found = json.loads(returned_text(frame))
-    assert len(found["columns"]) == returned_values.MAX_COLUMNS
+    assert len(found["columns"]) == catalog.MAX_COLUMNS
     assert found["columns_left_out"] == 50
     assert found["rows"][0] == [0] * 100
     assert found["rows_left_out"] == 10_000 - len(found["rows"])

@@ -6,8 +6,7 @@ import os
 import pytest
 
 from attractor_nb.backends.llm.tools import file_tools
-from attractor_nb.backends.llm.tools.file_tools import list_files, parts_of, read_file, write_file
-from attractor_nb.backends.llm.tools.tool_problems import ToolProblem
+from attractor_nb.backends.llm.tools.file_tools import ToolProblem, list_files, parts_of, read_file, write_file
 from attractor_nb.redaction import learn
 from attractor_nb.storage.files.disk import Disk
 

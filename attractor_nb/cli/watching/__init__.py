@@ -1,1 +1,0 @@
-"""Runs and sessions as a terminal shows them while they go on."""

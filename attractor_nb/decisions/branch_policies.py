@@ -1,0 +1,383 @@
+"""The outcome of a fan-out: join policy, error policy, and early cancellation of branches (spec 4.8; ruling 22).
+
+A branch that was cancelled is neither a success nor a failure. Branches are counted, never weighed. A branch whose
+stages were all skipped counts as a success, as its stages route (ruling 20), but such branches alone are no success.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+
+import msgspec
+
+from attractor_nb.errors import OptionError
+from attractor_nb.model.outcome import Outcome, StageStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from attractor_nb.model.branch import BranchResult
+    from attractor_nb.model.graph import Edge, Graph, Node
+
+
+ResultT = TypeVar("ResultT", bound="BranchResult")
+
+WAIT_ALL, FIRST_SUCCESS, K_OF_N, QUORUM = "wait_all", "first_success", "k_of_n", "quorum"
+CONTINUE, FAIL_FAST, IGNORE = "continue", "fail_fast", "ignore"
+JOIN_POLICIES: Final = (WAIT_ALL, FIRST_SUCCESS, K_OF_N, QUORUM)
+ERROR_POLICIES: Final = (CONTINUE, FAIL_FAST, IGNORE)
+BRANCHES: Final[tuple[str, str]] = ("branch", "branches")
+ITEMS: Final[tuple[str, str]] = ("item", "items")
+_SLACK: Final = 1e-9
+"""A third of three branches is one, however the fraction is written."""
+
+
+class FanOutPolicy(msgspec.Struct, frozen=True):
+    """The policy that decides the outcome of a fan-out."""
+
+    join: str  #: ``wait_all``, ``first_success``, ``k_of_n`` or ``quorum``.
+    error: str  #: ``continue``, ``fail_fast`` or ``ignore``.
+    needed: int  #: Branches that must succeed; for ``wait_all`` all of them.
+    count: int  #: Branches there are.
+    noun: tuple[str, str] = BRANCHES  #: What they are called, one and several.
+
+    @property
+    def counted(self) -> str:
+        """The number of branches or items, in words."""
+        return f"{self.count} {self.noun[self.count != 1]}"
+
+
+def policy_of(node: Node, count: int, noun: tuple[str, str] = BRANCHES) -> FanOutPolicy:
+    """Read a fan-out's policy.
+
+    Args:
+        node: The fan-out, or a stage that is run for each item of a list.
+        count: How many branches, or items, it has.
+        noun: What they are called, one and several.
+    """
+    if not count:
+        raise OptionError(f"{node.id} has no branches", hint="draw an edge without a condition for each of them")
+    join = node.get("join_policy", str, WAIT_ALL)
+    error = node.get("error_policy", str, CONTINUE)
+    if join not in JOIN_POLICIES:
+        raise OptionError(f"{node.id}: join_policy must be one of {', '.join(JOIN_POLICIES)}, not {join!r}")
+    if error not in ERROR_POLICIES:
+        raise OptionError(f"{node.id}: error_policy must be one of {', '.join(ERROR_POLICIES)}, not {error!r}")
+    return FanOutPolicy(join, error, _needed(node, join, count, noun), count, noun)
+
+
+def _needed(node: Node, join: str, count: int, noun: tuple[str, str]) -> int:
+    if join == FIRST_SUCCESS:
+        return 1
+    if join == K_OF_N:
+        needed = node.get("join_k", int)
+        if needed is None:
+            raise OptionError(f"{node.id}: join_policy=k_of_n needs join_k", hint="set join_k=2, for example")
+        if not 1 <= needed <= count:
+            raise OptionError(
+                f"{node.id}: join_k={needed} of {count} {noun[count != 1]} cannot be reached",
+                hint=f"set join_k between 1 and {count}",
+            )
+        return needed
+    if join == QUORUM:
+        quorum = node.get("join_quorum", float)
+        if quorum is None:
+            raise OptionError(
+                f"{node.id}: join_policy=quorum needs join_quorum", hint="set join_quorum=0.5, for example"
+            )
+        if not 0 < quorum <= 1:
+            raise OptionError(
+                f"{node.id}: join_quorum={quorum:g} is not a fraction of the {noun[1]}",
+                hint="set it above 0 and at most 1",
+            )
+        return max(1, math.ceil(quorum * count - _SLACK))
+    return count
+
+
+def continues_without(policy: FanOutPolicy) -> bool:
+    """Whether a fan-out may succeed, or succeed in part, while one of its branches did not."""
+    if policy.join == WAIT_ALL:
+        return policy.count > 1 and policy.error != FAIL_FAST
+    return policy.needed < policy.count
+
+
+def settled(policy: FanOutPolicy, results: Sequence[BranchResult]) -> str:
+    """The reason to cancel the branches that still run; empty while they are needed.
+
+    >>> from attractor_nb.model.branch import BranchResult
+    >>> done = [BranchResult("a", StageStatus.SUCCESS)]
+    >>> settled(FanOutPolicy("first_success", "continue", 1, 3), done)
+    'cancelled: a succeeded first'
+
+    Args:
+        policy: The fan-out's policy.
+        results: Those that have ended so far, in the order in which they did.
+    """
+    if stopper := next((result for result in results if result.veto), None):
+        what = f"leads back to {stopper.return_target}" if stopper.return_target else "fails the fan-out"
+        return f"cancelled: {stopper.id} {what}"
+    if policy.join == FIRST_SUCCESS and (winner := next((each for each in results if each.has_worked), None)):
+        return f"cancelled: {winner.id} succeeded first"
+    if policy.error == FAIL_FAST and (failed := next((each for each in results if _has_failed(each)), None)):
+        return f"cancelled: {failed.id} failed"
+    return ""
+
+
+class JoinProgress(msgspec.Struct):
+    """``settled`` for results that arrive one after the other: it inspects each of them once."""
+
+    policy: FanOutPolicy  #: The fan-out's policy.
+    _seen: int = 0
+
+    def __call__(self, results: Sequence[BranchResult]) -> str:
+        """The answer of ``settled`` for the results since the last call; ``results`` are all so far."""
+        new, self._seen = results[self._seen :], len(results)
+        return settled(self.policy, new)
+
+
+def _has_failed(result: BranchResult) -> bool:
+    return not result.is_success and not result.is_cancelled
+
+
+def judged(policy: FanOutPolicy, results: Sequence[BranchResult]) -> Outcome:
+    """The outcome of a fan-out whose branches have ended.
+
+    A failure is unmeasured when the policy would be met if its unmeasured branches had succeeded (ruling 51).
+    """
+    succeeded = [result for result in results if result.is_success]
+    failed = [result for result in results if _has_failed(result)]
+    exits = tuple(dict.fromkeys(result.exit_id for result in results if result.exit_id))
+    unmeasured = [result for result in failed if result.is_unmeasured]
+    count = len(succeeded)
+    notes = f"{count} of {policy.counted} succeeded"
+    if stopper := next((result for result in results if result.veto), None):
+        return _vetoed(stopper, notes)
+    status = _status(policy, count, len(failed))
+    is_idle = bool(succeeded) and not any(result.has_worked for result in succeeded)
+    if is_idle:
+        if not status.is_failure and not failed:
+            notes = f"each stage of {policy.counted} was skipped"
+            return Outcome(StageStatus.SKIPPED, suggested_next_ids=exits, notes=notes)
+        notes, status = f"0 of {policy.counted} succeeded, {count} skipped", StageStatus.FAIL
+    if not status.is_failure:
+        return Outcome(status, suggested_next_ids=exits, notes=notes)
+    wanted = "" if policy.join == WAIT_ALL else f"; {policy.join} needs {policy.needed}"
+    why = "; ".join(f"{result.id}: {result.failure_reason}" for result in failed[:3])
+    more = f" and {len(failed) - 3} more" if len(failed) > 3 else ""
+    is_met_with_them = not _status(policy, count + len(unmeasured), len(failed) - len(unmeasured)).is_failure
+    return Outcome(
+        status,
+        suggested_next_ids=exits,
+        notes=notes,
+        failure_reason=f"{notes}{wanted}" + (f" ({why}{more})" if why else ""),
+        is_unmeasured=is_met_with_them and (bool(unmeasured) or not is_idle),
+    )
+
+
+def _vetoed(stopper: BranchResult, notes: str) -> Outcome:
+    """FAIL, whatever the policies say; it is not retried where a branch has said how the run is to go on."""
+    target = stopper.return_target
+    return Outcome(
+        StageStatus.FAIL,
+        suggested_next_ids=(target,) if target else (),
+        notes=f"{notes}; {stopper.id} leads back to {target}" if target else notes,
+        failure_reason=stopper.veto,
+        is_terminal=bool(target),
+    )
+
+
+def _status(policy: FanOutPolicy, succeeded: int, failed: int) -> StageStatus:
+    """The status by the numbers of branches; under ``wait_all`` a cancelled branch leaves the policy unmet."""
+    if policy.join != WAIT_ALL:
+        return StageStatus.SUCCESS if succeeded >= policy.needed else StageStatus.FAIL
+    if not succeeded or (failed and policy.error == FAIL_FAST):
+        return StageStatus.FAIL
+    if failed and policy.error != IGNORE:
+        return StageStatus.PARTIAL_SUCCESS
+    return StageStatus.SUCCESS
+
+
+def kept(policy: FanOutPolicy, results: Sequence[ResultT]) -> tuple[ResultT, ...]:
+    """The results to hand on: under ``ignore`` the successful ones alone."""
+    return tuple(result for result in results if result.is_success or policy.error != IGNORE)
+
+
+# The joins of fan-outs, and the nodes before a fan-out (spec 4.8; rulings 22, 36).
+#
+# All branches are walked at once, one edge deeper each turn; a node remembers which branches have come to
+# it. The first turn in which all have come to a fan-in node finds the join. Once they have met, only paths
+# that lead to a fan-in are followed.
+
+PARALLEL_TYPE: Final = "parallel"
+FAN_IN_TYPE: Final = "parallel.fan_in"
+
+
+class Join(msgspec.Struct, frozen=True):
+    """The node where the branches of a fan-out meet."""
+
+    #: The node at which the run goes on; empty when the branches have no node in common, and run to their ends.
+    node_id: str = ""
+    is_fan_in: bool = False  #: It is a fan-in node; otherwise the nearest ordinary node that all branches lead to.
+
+
+def branch_edges(graph: Graph, node_id: str) -> tuple[Edge, ...]:
+    """The edges of a fan-out that begin its branches, in source order.
+
+    Those with a condition begin none: they say where the run goes when it holds after the branches.
+    """
+    return tuple(edge for edge in graph.outgoing_edges(node_id) if not edge.condition.strip())
+
+
+def joins_of(graph: Graph) -> dict[str, Join]:
+    """The node where the branches of each fan-out meet: the nearest fan-in node, else the nearest common node.
+
+    A node's distance is that from the branch that is farthest away; of equally near ones the least id wins.
+    The fan-out itself is no way on, so a loop back to it joins nothing.
+    """
+    ahead = _fan_ins_ahead(graph)
+    return {
+        node_id: _join_of(graph, node_id, ahead)
+        for node_id, handler_type in graph.handler_types.items()
+        if handler_type == PARALLEL_TYPE
+    }
+
+
+def _join_of(graph: Graph, node_id: str, ahead: Mapping[str, _Ahead]) -> Join:
+    starts = [edge.target for edge in branch_edges(graph, node_id) if edge.target in graph.nodes]
+    everybody = (1 << len(starts)) - 1
+    if not starts:
+        return Join()
+    # A set of branches is one number, bit n for branch n, so that thousands of them are joined and compared in one
+    # step. `arrived` has who has ever come to a node, `coming` who comes to it in this turn and was not there before.
+    arrived: dict[str, int] = {}
+    coming: dict[str, int] = {}
+    for number, start in enumerate(starts):
+        coming[start] = coming.get(start, 0) | 1 << number
+    ordinary = ""
+    successors: dict[str, Sequence[str]] = {}
+    while coming:
+        complete = _take_in(arrived, coming, everybody)
+        fan_ins = [name for name in complete if graph.nodes[name].handler_type == FAN_IN_TYPE]
+        if fan_ins:
+            return Join(min(fan_ins), is_fan_in=True)
+        if complete and not ordinary:
+            ordinary = min(complete)
+        if ordinary:
+            # All branches are at one node and go on together: what they come to first needs no more walking.
+            if len(coming) == 1 and complete and (fan_in := _certain_fan_in(complete[0], node_id, ahead)):
+                return Join(fan_in, is_fan_in=True)
+            coming = {name: branches for name, branches in coming.items() if name in ahead}
+        coming = _one_deeper(graph, node_id, coming, arrived, successors)
+    return Join(ordinary)
+
+
+class BranchBorders(msgspec.Struct, frozen=True):
+    """The nodes that a branch may enter, and those that it may not."""
+
+    within: frozenset[str]  #: What branches can come to by edges until they end.
+    before: frozenset[str]  #: The fan-out and all that leads to it again: no branch enters that (ruling 36).
+
+
+def surroundings_of(graph: Graph, node_id: str, join: str) -> BranchBorders:
+    """The nodes within the branches of a fan-out, and those before it.
+
+    A node lies before it when the fan-out can be reached from there without passing the join or a branch. So
+    it either can be reached from the start without the fan-out, or the branches come to it by a jump alone;
+    in both cases only a way back leads from a branch to it. A way through the join is none: that is the loop
+    of the whole run.
+    """
+
+    def onward(name: str) -> Iterable[str]:
+        return (edge.target for edge in graph.outgoing_edges(name) if edge.target in graph.nodes)
+
+    def back(name: str) -> Iterable[str]:
+        return (edge.source for edge in graph.incoming_edges(name) if edge.source in graph.nodes)
+
+    fan_out, ends = {node_id}, {node_id, join}
+    without_it = walked((node.id for node in graph.start_nodes), onward, fan_out)
+    upstream = without_it & walked(back(node_id), back, ends)
+    starts = [edge.target for edge in branch_edges(graph, node_id) if edge.target in graph.nodes]
+    within = walked(starts, onward, upstream | ends)
+    return BranchBorders(frozenset(within), frozenset(fan_out | walked(back(node_id), back, within | ends)))
+
+
+def walked(starts: Iterable[str], successors: Callable[[str], Iterable[str]], stops: Collection[str]) -> set[str]:
+    """All that can be come to from some nodes, these included, without entering others."""
+    seen = {start for start in starts if start not in stops}
+    work = list(seen)
+    for name in work:
+        for target in successors(name):
+            if target not in seen and target not in stops:
+                seen.add(target)
+                work.append(target)
+    return seen
+
+
+class _Ahead(NamedTuple):
+    """The nearest fan-in that can be reached from a node: how many edges away, and its id."""
+
+    distance: int
+    fan_in: str
+
+
+def _fan_ins_ahead(graph: Graph) -> dict[str, _Ahead]:
+    """For each node from which a fan-in can be reached, the nearest; walked backwards from all of them."""
+    # Breadth first from all fan-ins at once, against the edges: whoever meets a node first is the nearest to it, and
+    # of several in one turn the least id wins, whatever order the edges have.
+    level = {name: name for name, kind in graph.handler_types.items() if kind == FAN_IN_TYPE}
+    found: dict[str, _Ahead] = {}
+    distance = 0
+    while level:
+        found.update((name, _Ahead(distance, fan_in)) for name, fan_in in level.items())
+        before: dict[str, str] = {}
+        for name, fan_in in level.items():
+            for edge in graph.incoming_edges(name):
+                source = edge.source
+                if source in graph.nodes and source not in found:
+                    before[source] = min(fan_in, before.get(source, fan_in))
+        level = before
+        distance += 1
+    return found
+
+
+def _certain_fan_in(name: str, fan_out: str, ahead: Mapping[str, _Ahead]) -> str:
+    """The join when all branches are at one node and nowhere else: the fan-in ahead of it.
+
+    Empty when there is none, or when the way to it may lead through the fan-out: then it must be walked.
+    """
+    here, there = ahead.get(name), ahead.get(fan_out)
+    return here.fan_in if here and (there is None or here.distance < there.distance) else ""
+
+
+def _take_in(arrived: dict[str, int], coming: Mapping[str, int], everybody: int) -> list[str]:
+    """Note who has come where; the nodes at which the last branch came just now."""
+    complete: list[str] = []
+    for name, branches in coming.items():
+        before = arrived.get(name, 0)
+        arrived[name] = before | branches
+        if arrived[name] == everybody != before:
+            complete.append(name)
+    return complete
+
+
+def _one_deeper(
+    graph: Graph,
+    node_id: str,
+    coming: Mapping[str, int],
+    arrived: Mapping[str, int],
+    successors: dict[str, Sequence[str]],
+) -> dict[str, int]:
+    """The nodes that branches reach for the first time by one more edge, with the branches that do."""
+    deeper: dict[str, int] = {}
+    for name, branches in coming.items():
+        if name not in successors:
+            successors[name] = [
+                edge.target
+                for edge in graph.outgoing_edges(name)
+                if edge.target != node_id and edge.target in graph.nodes
+            ]
+        for target in successors[name]:
+            if new := branches & ~arrived.get(target, 0):
+                deeper[target] = deeper.get(target, 0) | new
+    return deeper

@@ -1,1 +1,0 @@
-"""A fan-out (spec 4.8, 4.9): what its policies say, where its branches meet, which of them is the best."""

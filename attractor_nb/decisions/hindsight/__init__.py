@@ -1,1 +1,0 @@
-"""What a run's events say of its past: visits, causes, reasons, loops."""

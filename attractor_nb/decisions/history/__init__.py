@@ -1,0 +1,1 @@
+"""The past of a run, read from its events: visits, causes, reasons, loops."""

@@ -1,1 +1,0 @@
-"""When a run, or a map, has gone on for too long or spent too much."""

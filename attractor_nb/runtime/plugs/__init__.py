@@ -1,1 +1,0 @@
-"""What a run is wired with: cache, cassette, executor, session, trace, people."""

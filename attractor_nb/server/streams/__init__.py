@@ -1,1 +1,0 @@
-"""Events on their way to those who listen."""

@@ -1,1 +1,0 @@
-"""Runs as a list: lines, index, tags, removal."""

@@ -1,1 +1,0 @@
-"""Breakpoints, steps, and changes while a run stands."""

@@ -1,1 +1,0 @@
-"""Why a run went the way it went."""

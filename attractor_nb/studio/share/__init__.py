@@ -1,1 +1,0 @@
-"""A run for others: a page, a picture."""
