@@ -24,9 +24,8 @@ from attractor_nb.decisions.response_schemas import native_schema
 from attractor_nb.errors import AttractorError, OptionError, RetryableError, TerminalError
 from attractor_nb.extras import install_command, missing_packages
 from attractor_nb.model.bounded_json import read_bounded_json
-from attractor_nb.model.calls.call_content import Response
+from attractor_nb.model.calls.call_content import Response, split_context
 from attractor_nb.model.calls.messages import message_tokens, messages_of, with_prompt_before
-from attractor_nb.model.calls.prompt_sections import split_context
 from attractor_nb.model.calls.reasoning import part_reasoning
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.outcome import Usage, usage_problem

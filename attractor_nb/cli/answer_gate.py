@@ -27,7 +27,7 @@ from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.map_directory import is_map, map_is_no_run
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.stored_run import check_directory, current_directory
-from attractor_nb.views.columns import one_line
+from attractor_nb.views.table import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

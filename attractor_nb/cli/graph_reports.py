@@ -8,9 +8,16 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.cli.command_words import report_in_options
 from attractor_nb.cli.option_choices import GraphFormat
-from attractor_nb.cli.reporting import ExitCode, diagnostic_plain, error_plain, print_json, print_source, report
+from attractor_nb.cli.reporting import (
+    ExitCode,
+    diagnostic_plain,
+    error_plain,
+    print_json,
+    print_source,
+    report,
+    report_in_options,
+)
 from attractor_nb.cli.run_summary import shown_path
 from attractor_nb.cli.source_inputs import STDIN, check_output, read_pipeline, read_text
 from attractor_nb.errors import AttractorError, OptionError
@@ -21,7 +28,7 @@ from attractor_nb.model.texts import did_you_mean
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.storage.cache_store import CacheStore
 from attractor_nb.storage.files.user_files import write_file
-from attractor_nb.views.columns import aligned, one_line
+from attractor_nb.views.table import aligned, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

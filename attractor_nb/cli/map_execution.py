@@ -19,10 +19,9 @@ from rich.console import Group
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
-from attractor_nb.cli.command_words import reason_in_options
 from attractor_nb.cli.option_choices import GateMode, Settings
 from attractor_nb.cli.params_files import read_params_file
-from attractor_nb.cli.reporting import ExitCode, print_json, report
+from attractor_nb.cli.reporting import ExitCode, print_json, reason_in_options, report
 from attractor_nb.cli.run_execution import SimulatedProcesses, recorded_by, settled_trust, wait_for
 from attractor_nb.cli.run_summary import shown_path
 from attractor_nb.cli.source_inputs import check_output, read_pipeline
@@ -42,9 +41,9 @@ from attractor_nb.storage.map_directory import read_map
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.stored_run import read_facts
 from attractor_nb.studio.history.diagnosis import MARKS, VERDICTS
-from attractor_nb.views.columns import one_line
 from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import duration_text
+from attractor_nb.views.table import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

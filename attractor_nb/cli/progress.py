@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Group
 from rich.text import Text
 
-from attractor_nb.cli.command_words import reason_in_options
 from attractor_nb.cli.quiet_progress import QuietProgress
+from attractor_nb.cli.reporting import reason_in_options
 from attractor_nb.cli.terminal import Line, Terminal
 from attractor_nb.cli.tones import Tone
 from attractor_nb.model.branch import parts_of
@@ -46,11 +46,11 @@ from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.model.texts import shown
 from attractor_nb.model.vocabulary.value_forms import label_text, normalize_label
-from attractor_nb.views.columns import cells, one_line
 from attractor_nb.views.drawings.drawing import AGAIN, TIMES
 from attractor_nb.views.folding import take_event
 from attractor_nb.views.state import RunView, first_words
 from attractor_nb.views.summary_line import duration_text, usage_words
+from attractor_nb.views.table import cells, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -52,9 +52,9 @@ from attractor_nb.runtime.workspace.worktree import place_facts
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.stored_run import read_facts
-from attractor_nb.views.columns import one_line
 from attractor_nb.views.drawings.drawing import SEVERITY_LETTERS
 from attractor_nb.views.shown_commands import are_commands, command_count, command_lines
+from attractor_nb.views.table import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence

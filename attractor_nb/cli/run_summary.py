@@ -6,10 +6,10 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.cli.command_words import reason_in_options
+from attractor_nb.cli.reporting import reason_in_options
 from attractor_nb.model.states import RunStatus
-from attractor_nb.views.columns import one_line
 from attractor_nb.views.summary_line import cached_words, duration_text, usage_words
+from attractor_nb.views.table import one_line
 
 if TYPE_CHECKING:
     from attractor_nb.cli.quiet_progress import Tally

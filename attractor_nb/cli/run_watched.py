@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
-from attractor_nb.cli.command_words import reason_in_options
-from attractor_nb.cli.reporting import ExitCode
+from attractor_nb.cli.reporting import ExitCode, reason_in_options
 from attractor_nb.cli.terminal import fitted
 from attractor_nb.cli.tones import Tone
 from attractor_nb.decisions.log_history import counted_events, fold_question
@@ -32,12 +31,12 @@ from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.log.lock import is_owned
 from attractor_nb.storage.manifest_file import read_manifest
 from attractor_nb.storage.stored_run import check_directory, has_event_log
-from attractor_nb.views.columns import cells, one_line
 from attractor_nb.views.drawings.drawing import AGAIN, SEVERITY_LETTERS, TIMES
 from attractor_nb.views.folding import take_event
 from attractor_nb.views.spending_fold import so_far
 from attractor_nb.views.state import NodeState, RunView, first_words
 from attractor_nb.views.summary_line import duration_text, usage_words
+from attractor_nb.views.table import cells, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

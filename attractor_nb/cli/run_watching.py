@@ -29,9 +29,9 @@ from attractor_nb.model.states import NodeStatus, RunStatus
 from attractor_nb.sessions import SessionTracker, load_session_status
 from attractor_nb.sessions.tracker import follow_session, gone_agents, session_to_watch
 from attractor_nb.source import SourceText
-from attractor_nb.views.columns import one_line
 from attractor_nb.views.session_table import AGENT_MARKS, agent_row, session_headline, session_text
 from attractor_nb.views.state import NodeState
+from attractor_nb.views.table import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -11,8 +11,7 @@ from attractor_nb.cli.reporting import ExitCode, print_json
 from attractor_nb.cli.run_summary import resume_command, shown_path
 from attractor_nb.pipeline.runs import RunRow, runs
 from attractor_nb.studio.history.history_table import UNKNOWN, history_table
-from attractor_nb.views.columns import cells, one_line
-from attractor_nb.views.table import Table, table_text
+from attractor_nb.views.table import Table, cells, one_line, table_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -17,7 +17,7 @@ from rich.text import Text
 from attractor_nb.cli.reporting import stream_behind
 from attractor_nb.cli.tones import Tone
 from attractor_nb.model.texts import shown
-from attractor_nb.views.columns import cells
+from attractor_nb.views.table import cells
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

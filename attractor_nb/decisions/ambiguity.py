@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.effects import Ask, Asked, Effect, RunEnd
+from attractor_nb.decisions.commits import Ask, Asked, Effect, RunEnd
 from attractor_nb.decisions.run_endings import spending_reached
 from attractor_nb.model.outcome import Outcome
-from attractor_nb.model.question import Option, Question
+from attractor_nb.model.question import Answer, Option, Question
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from attractor_nb.decisions.planning.plan import Plan, PlannedNode
     from attractor_nb.decisions.run_state import InFlight, RunState
-    from attractor_nb.model.question import Answer
 
 RERUN, ASK, FAIL = "rerun", "ask", "fail"
 """The values of ``on_interrupted``."""

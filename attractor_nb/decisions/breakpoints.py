@@ -29,7 +29,7 @@ from attractor_nb.model.texts import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from attractor_nb.decisions.effects import Execute, StageResult
+    from attractor_nb.decisions.commits import Execute, StageResult
     from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.decisions.run_state import RunState
     from attractor_nb.model.events import StageStarted

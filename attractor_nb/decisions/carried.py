@@ -16,7 +16,7 @@ from attractor_nb.model.calls.messages import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from attractor_nb.decisions.effects import Execute
+    from attractor_nb.decisions.commits import Execute
 
 CARRIED_FILE: Final = "carried.md"
 _MAX_LINES: Final = 40

@@ -18,7 +18,7 @@ from attractor_nb.model.vocabulary.value_forms import FOR_EACH_TYPE
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from attractor_nb.decisions.effects import RunContext
+    from attractor_nb.decisions.commits import RunContext
     from attractor_nb.decisions.planning.plan import Plan, PlannedNode
     from attractor_nb.decisions.run_state import RunState
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
-from attractor_nb.model.calls.prompt_sections import fenced
+from attractor_nb.model.calls.call_content import fenced
 from attractor_nb.model.outcome import StageStatus, read_status
 from attractor_nb.model.texts import excerpt, fair_shares
 

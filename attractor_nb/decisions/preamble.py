@@ -36,8 +36,8 @@ from attractor_nb.decisions.preamble_page import (
     one_line,
     text_of,
 )
+from attractor_nb.model.calls.call_content import outside_fences
 from attractor_nb.model.calls.messages import CHARACTERS_PER_TOKEN
-from attractor_nb.model.calls.prompt_sections import outside_fences
 from attractor_nb.model.texts import fair_shares
 from attractor_nb.model.vocabulary.value_forms import value_at
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
+from attractor_nb.model.calls.call_content import INPUTS_HEADING, fence_for, fenced
 from attractor_nb.model.calls.messages import CHARACTERS_PER_TOKEN, described, is_attachment, without_bytes
-from attractor_nb.model.calls.prompt_sections import INPUTS_HEADING, fence_for, fenced
 from attractor_nb.model.texts import fair_shares, first_lines, last_lines
 
 if TYPE_CHECKING:

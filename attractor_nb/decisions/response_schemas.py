@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import unquote
 
 from attractor_nb.model.bounded_json import read_bounded_json
-from attractor_nb.model.calls.prompt_sections import fenced
+from attractor_nb.model.calls.call_content import fenced
 from attractor_nb.model.texts import excerpt
 
 if TYPE_CHECKING:

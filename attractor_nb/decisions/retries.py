@@ -22,7 +22,7 @@ from attractor_nb.errors import (
     ValidationError,
 )
 from attractor_nb.model.outcome import Outcome, StageStatus
-from attractor_nb.model.shortage import is_shortage
+from attractor_nb.model.stop import is_shortage
 from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from attractor_nb.decisions.bounds import BoundReached, RunPosition, counted, exceeded, used_up
 from attractor_nb.decisions.branch_policies import FAN_IN_TYPE, walked
-from attractor_nb.decisions.effects import Announce, Effect, RunEnd
+from attractor_nb.decisions.commits import Announce, Effect, RunEnd
 from attractor_nb.decisions.routing import JUMPS, Step, retry_step
 from attractor_nb.decisions.run_state import MAX_SAME_FAILURES, RunState
 from attractor_nb.model.events import GoalGateUnsatisfied, RunWarning

@@ -18,7 +18,7 @@ from attractor_nb.decisions.notes import OBSERVED, Note, with_note
 from attractor_nb.decisions.preamble_page import BRANCHES_KEY, TOOL_ERRORS_KEY, TOOL_OUTPUT_KEY, StageSummary
 from attractor_nb.decisions.routing import ConditionOutcome, condition_outcome
 from attractor_nb.model.branch import branch_path, enclosing
-from attractor_nb.model.carried_state import SurvivingTotals
+from attractor_nb.model.checkpoint import SurvivingTotals
 from attractor_nb.model.events import (
     SESSION_STARTS,
     DebuggerChanged,

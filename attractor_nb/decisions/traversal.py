@@ -1,6 +1,6 @@
 """The run as a generator of effects (spec 3.2): what to do next, never how.
 
-``traverse`` yields frozen effects (``effects.py``) and is sent their results. It holds every decision
+``traverse`` yields frozen effects (see ``commits.py``) and is sent their results. It holds every decision
 of a run and no clock, disk, thread or await: the engine performs the effects for real, tests from a
 table. The caller gives the context that handlers share; the traversal reads it for conditions and
 writes the keys that the engine owns (spec 5.1).
@@ -15,8 +15,7 @@ import msgspec
 
 from attractor_nb.decisions.ambiguity import settle_flight, settle_loss
 from attractor_nb.decisions.carryover import carry_over
-from attractor_nb.decisions.commits import applied, commit_record, totals
-from attractor_nb.decisions.effects import (
+from attractor_nb.decisions.commits import (
     Announce,
     Commit,
     Effect,
@@ -27,6 +26,9 @@ from attractor_nb.decisions.effects import (
     StageResult,
     Traversal,
     Wait,
+    applied,
+    commit_record,
+    totals,
 )
 from attractor_nb.decisions.planning.plan import CONDITIONAL_TYPE, Plan, PlannedNode
 from attractor_nb.decisions.retries import delay_seconds, final_outcome, should_retry

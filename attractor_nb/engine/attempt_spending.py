@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from attractor_nb.context import check_values
 from attractor_nb.decisions.bounds import Account, BoundReached, Claim, Reservations, RunBounds, RunPosition, used_up
-from attractor_nb.decisions.commits import COST_KEY, checked_outcome, with_declared_cost, with_observed
+from attractor_nb.decisions.commits import COST_KEY, Execute, checked_outcome, with_declared_cost, with_observed
 from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.errors import BudgetReached, ContextValueError, StatusFileError, TerminalError
 from attractor_nb.model.events import Event, ModelCallEnded
@@ -28,7 +28,6 @@ from attractor_nb.storage.stages.status_file import StatusText, read_status_file
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 
-    from attractor_nb.decisions.effects import Execute
     from attractor_nb.decisions.planning.plan import PlannedNode
     from attractor_nb.stage import StageFiles
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from attractor_nb.context import AttemptContext, Context
 from attractor_nb.decisions.carried import CARRIED_FILE, carried_page
-from attractor_nb.decisions.effects import Asked, Execute, RecordStatus, RunEnd, StageResult
+from attractor_nb.decisions.commits import Asked, Execute, RecordStatus, RunEnd, StageResult
 from attractor_nb.decisions.fidelity import entry_name
 from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.engine.attempt_spending import (
@@ -39,7 +39,7 @@ from attractor_nb.engine.handler_calls import (
     keep_traceback,
 )
 from attractor_nb.engine.time_limits import CANCEL_GRACE_SECONDS, RunningTime, TimeIsOver, race
-from attractor_nb.engine.walking import FanOut, RunStops, StageCommitter
+from attractor_nb.engine.walking import FanOut, RunSetup, RunStops, StageCommitter
 from attractor_nb.errors import BudgetReached, CassetteMiss, RunLocked, StorageError, TerminalError, WorkerLost
 from attractor_nb.interrupts import is_from_keyboard
 from attractor_nb.maybe_async import call
@@ -57,7 +57,6 @@ if TYPE_CHECKING:
 
     from attractor_nb.decisions.bounds import RunBounds
     from attractor_nb.decisions.planning.plan import PlannedNode
-    from attractor_nb.engine.run_setup import RunSetup
     from attractor_nb.model.question import Question
     from attractor_nb.protocols import RunStore
 

@@ -28,7 +28,7 @@ from attractor_nb.decisions.breakpoints import (
     stop_at,
 )
 from attractor_nb.decisions.carryover import carry_over
-from attractor_nb.decisions.overrides import Pin, overrides_of, what_a_resume_loses
+from attractor_nb.decisions.log_folds import Pin, overrides_of, what_a_resume_loses
 from attractor_nb.engine.attempt_spending import rewrite_status
 from attractor_nb.errors import RunError
 from attractor_nb.maybe_async import call_in_loop
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor_nb.context import Context
-    from attractor_nb.decisions.effects import Execute, StageResult
+    from attractor_nb.decisions.commits import Execute, StageResult
     from attractor_nb.decisions.planning.plan import Plan, PlannedNode
     from attractor_nb.decisions.run_state import RunState
     from attractor_nb.engine.attempts import Attempts

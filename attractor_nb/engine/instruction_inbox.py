@@ -11,8 +11,9 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.lazy_imports import later
-from attractor_nb.model.calls.prompt_sections import with_instructions, with_messages
+from attractor_nb.model.calls.call_content import with_instructions, with_messages
 from attractor_nb.model.events import (
+    Event,
     InstructionCarried,
     InstructionGiven,
     PipelineStarted,
@@ -20,7 +21,7 @@ from attractor_nb.model.events import (
     StageFailed,
     StageStarted,
 )
-from attractor_nb.model.instruction import InstructionReceipt
+from attractor_nb.model.instruction import Instruction, InstructionReceipt
 from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
@@ -28,9 +29,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.decisions import waiting_instructions
     from attractor_nb.engine.event_stream import EventStream
-    from attractor_nb.model.events import Event
     from attractor_nb.model.graph import Graph
-    from attractor_nb.model.instruction import Instruction
     from attractor_nb.stage import StageScope
 else:
     waiting_instructions = later("attractor_nb.decisions.waiting_instructions")  # most runs are told nothing

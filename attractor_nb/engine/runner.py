@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from attractor_nb.context import Context
-from attractor_nb.decisions.effects import Commit, Execute, RunEnd
+from attractor_nb.decisions.commits import Commit, Execute, RunEnd
 from attractor_nb.decisions.kept_state import checkpoint_entries
 from attractor_nb.decisions.notes import OBSERVED
 from attractor_nb.decisions.retries import outcome_of_exception
@@ -23,7 +23,7 @@ from attractor_nb.decisions.run_endings import end_with_failure
 from attractor_nb.decisions.traversal import Uniform, traverse
 from attractor_nb.engine.attempts import Attempts
 from attractor_nb.engine.time_limits import RunningTime, SystemClock
-from attractor_nb.engine.walking import RunStops, walk
+from attractor_nb.engine.walking import RunSetup, RunStops, walk
 from attractor_nb.errors import OptionError, RunLocked, StorageError
 from attractor_nb.logs import own_logger
 from attractor_nb.model.events import (
@@ -37,8 +37,8 @@ from attractor_nb.model.events import (
     PipelineStarted,
     RunWarning,
 )
-from attractor_nb.model.shortage import is_shortage
 from attractor_nb.model.states import PAUSED
+from attractor_nb.model.stop import is_shortage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,8 +46,7 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.decisions.run_state import RunState
     from attractor_nb.engine.debug_control import Debugging
-    from attractor_nb.engine.run_setup import RunSetup
-    from attractor_nb.model.carried_state import SurvivingTotals
+    from attractor_nb.model.checkpoint import SurvivingTotals
     from attractor_nb.protocols import BackendLifetime
 
 

@@ -20,7 +20,16 @@ from attractor_nb.decisions.response_schemas import SHORTER, ResponseSchema, com
 from attractor_nb.errors import ContextValueError, StatusFileError, TerminalError
 from attractor_nb.handlers.named_models import validated, with_named_schema
 from attractor_nb.maybe_async import call
-from attractor_nb.model.calls.call_content import CallInputs, Response, StageCall, with_text
+from attractor_nb.model.calls.call_content import (
+    CallInputs,
+    Response,
+    StageCall,
+    with_complaint,
+    with_context,
+    with_instructions,
+    with_messages,
+    with_text,
+)
 from attractor_nb.model.calls.messages import (
     ATTACH,
     KINDS,
@@ -31,7 +40,6 @@ from attractor_nb.model.calls.messages import (
     attachments_section,
     is_attachment,
 )
-from attractor_nb.model.calls.prompt_sections import with_complaint, with_context, with_instructions, with_messages
 from attractor_nb.model.calls.reasoning import part_reasoning
 from attractor_nb.model.outcome import Outcome, StageStatus
 from attractor_nb.model.redacted import redacted_response

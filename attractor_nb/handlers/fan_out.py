@@ -42,8 +42,7 @@ from attractor_nb.handlers.codergen import (
     with_values,
 )
 from attractor_nb.maybe_async import call
-from attractor_nb.model.calls.call_content import Response, StageCall
-from attractor_nb.model.calls.prompt_sections import with_complaint, with_context
+from attractor_nb.model.calls.call_content import Response, StageCall, with_complaint, with_context
 from attractor_nb.model.outcome import Outcome, Usage
 from attractor_nb.stage import current_stage
 

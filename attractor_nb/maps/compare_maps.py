@@ -17,19 +17,18 @@ from typing import TYPE_CHECKING, Any, Final
 from markupsafe import Markup
 
 from attractor_nb.languages.condition.parser import value_text
-from attractor_nb.maps.map_record import MapRecord, RecordedRow, record_of
 from attractor_nb.maps.map_view import STATUS_WORDS, map_headline
+from attractor_nb.maps.stored_map import MapRecord, RecordedRow, record_of
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.states import RunStatus
 from attractor_nb.studio.compare.compare_runs import graph_changes
 from attractor_nb.studio.compare.run_alignment import unite
-from attractor_nb.views.columns import cells, one_line
 from attractor_nb.views.drawings.theme import root_class
 from attractor_nb.views.markup import element, style_sheet
 from attractor_nb.views.metrics import ELLIPSIS
 from attractor_nb.views.output_styles import compare_css
 from attractor_nb.views.summary_line import cost_text, duration_text, price_text
-from attractor_nb.views.table import Column, Table, table_html, table_text
+from attractor_nb.views.table import Column, Table, cells, one_line, table_html, table_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

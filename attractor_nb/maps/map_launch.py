@@ -33,7 +33,7 @@ from attractor_nb.runtime.wire import check_plugs
 from attractor_nb.runtime.workspace.workspace import recorded_for_rows, with_workdir_of_rows
 from attractor_nb.storage.map_directory import MapDirectory, inputs_hash, read_inputs, read_map, row_name
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE, new_run_directory
-from attractor_nb.views.columns import one_line
+from attractor_nb.views.table import one_line
 
 if TYPE_CHECKING:
     from os import PathLike

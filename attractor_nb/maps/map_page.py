@@ -14,21 +14,21 @@ from markupsafe import Markup
 
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.languages.condition.parser import value_text
-from attractor_nb.maps.map_record import MapRecord, RecordedRow, record_of
 from attractor_nb.maps.map_view import STATUS_WORDS
+from attractor_nb.maps.stored_map import MapRecord, RecordedRow, record_of
 from attractor_nb.model.states import NodeStatus, RunStatus
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.runtime.stored_execution import load_execution
 from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.studio.export_page import run_page
-from attractor_nb.views.columns import one_line
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.frontend import table_page
 from attractor_nb.views.markup import element, joined
 from attractor_nb.views.metrics import ELLIPSIS
 from attractor_nb.views.state import NodeState
 from attractor_nb.views.summary_line import cost_text, duration_text, price_text
+from attractor_nb.views.table import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -12,24 +12,21 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.model.outcome import Usage
-from attractor_nb.model.result_marks import ResultMarks
-from attractor_nb.model.row_result import ROW_STATUSES
+from attractor_nb.model.outcome import ResultMarks, Usage
+from attractor_nb.model.row_result import ROW_STATUSES, RowResult, RowStatus
 from attractor_nb.model.states import RunStatus
-from attractor_nb.views.columns import aligned, one_line
-from attractor_nb.views.drawings.theme import root_class
+from attractor_nb.views.drawings.theme import Theme, root_class
 from attractor_nb.views.markup import element, joined, style_sheet
 from attractor_nb.views.output_styles import map_css
 from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import duration_text, usage_words
+from attractor_nb.views.table import aligned, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from markupsafe import Markup
 
-    from attractor_nb.model.row_result import RowResult, RowStatus
-    from attractor_nb.views.drawings.theme import Theme
 
 LATEST_ROWS: Final = 20
 

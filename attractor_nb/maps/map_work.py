@@ -23,8 +23,8 @@ from attractor_nb.model.events import Event, PipelineCompleted, PipelineFailed, 
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.redacted import MAX_DEPTH
 from attractor_nb.model.row_result import RowResult
-from attractor_nb.model.shortage import is_shortage
 from attractor_nb.model.states import recorded_status
+from attractor_nb.model.stop import is_shortage
 from attractor_nb.protocols import BackendLifetime, CodergenBackend, EventSink
 from attractor_nb.runtime.prepare.run_options import MapOptions, RunOptions, as_list, as_path, check_names, drop_unset
 from attractor_nb.storage.run_listing import summarize

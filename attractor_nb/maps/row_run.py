@@ -25,8 +25,8 @@ from attractor_nb.errors import AttractorError, OptionError, RunLocked, RunNotFo
 from attractor_nb.logs import own_logger
 from attractor_nb.model.events import PipelineFailed
 from attractor_nb.model.row_result import RowResult, RowStatus
-from attractor_nb.model.shortage import is_shortage
 from attractor_nb.model.states import ENDED
+from attractor_nb.model.stop import is_shortage
 from attractor_nb.model.vocabulary.value_forms import named_value
 from attractor_nb.processes import CommandOutput, LocalProcesses
 from attractor_nb.redaction import holds_secret, redacted

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
-from attractor_nb.model.outcome import Usage
-from attractor_nb.model.result_marks import ResultMarks
+from attractor_nb.model.outcome import ResultMarks, Usage
 from attractor_nb.model.states import RunStatus
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from typing import Any, Final, Literal
 
 from msgspec.structs import force_setattr
 
-from attractor_nb.model.outcome import Usage
+from attractor_nb.model.outcome import ResultMarks, Usage
 from attractor_nb.model.record import Count, Record, always
-from attractor_nb.model.result_marks import ResultMarks
 
 RowStatus = Literal["success", "fail", "interrupted", "not_started"]
 _NOTHING: Final = Usage()

@@ -25,7 +25,7 @@ from markupsafe import Markup
 from attractor_nb.errors import AttractorError
 from attractor_nb.notebook.saved_output import placed
 from attractor_nb.redaction import redacted
-from attractor_nb.studio.edit.editor_requests import EditorRequests
+from attractor_nb.studio.edit.editor_requests import EditorRequests, RunForm
 from attractor_nb.studio.inspect.stage_records import error_text
 from attractor_nb.views.drawings.svg import picture_html
 from attractor_nb.views.findings_table import can_fix
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from attractor_nb.notebook.live.live_run import LiveRun, LiveRuns
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.studio.edit.editor import Editor
-    from attractor_nb.studio.edit.run_form import RunForm
 
 
 MOST_VIEWS: Final = 24

@@ -51,7 +51,7 @@ _COMPARISON: Final = ("attractor_nb.studio.compare.compare_runs", "Comparison")
 _STAGE: Final = ("attractor_nb.studio.inspect.inspection", "StageInspection")
 _PIPELINE: Final = ("attractor_nb.pipeline.pipeline", "Pipeline")
 _EDITOR: Final = ("attractor_nb.studio.edit.editor", "Editor")
-_FORM: Final = ("attractor_nb.studio.edit.run_form", "RunForm")
+_FORM: Final = ("attractor_nb.studio.edit.editor_requests", "RunForm")
 _loaded: WeakKeyDictionary[Any, Callable[[], None]] = WeakKeyDictionary()
 
 _HOSTS: Final = "attractor_nb.runtime.handles.handle"

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from attractor_nb.notebook.live.live_run import LiveRuns
     from attractor_nb.notebook.live.live_tables import LiveMap
     from attractor_nb.studio.edit.editor import Editor
-    from attractor_nb.studio.edit.run_form import RunForm
+    from attractor_nb.studio.edit.editor_requests import RunForm
     from attractor_nb.studio.history.waiting_gates import Inbox
 
 CONCURRENT_COMMS = (7, 4)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, overload
 from attractor_nb.errors import OptionError
 from attractor_nb.interrupts import held_interrupts
 from attractor_nb.maps.compare_maps import MapComparison, compare_maps
-from attractor_nb.maps.map_record import is_a_map
+from attractor_nb.maps.stored_map import is_a_map
 from attractor_nb.studio.compare.compare_runs import Comparison, run_diff
 
 if TYPE_CHECKING:

@@ -10,14 +10,14 @@ import json
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.decisions.overrides import overrides_of
+from attractor_nb.decisions.log_folds import overrides_of
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.handlers.codergen import task_of
 from attractor_nb.model.branch import parts_of
 from attractor_nb.model.child import CHILD_SEPARATOR
 from attractor_nb.redaction import MARK, redacted
 from attractor_nb.runtime.handles.presenters import name_of
-from attractor_nb.runtime.past import read_history
+from attractor_nb.runtime.past import RecordedVisit, read_history
 from attractor_nb.runtime.pins import MODEL_TYPE, check_can_stand_in
 from attractor_nb.studio.history.waiting_gates import load_call
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from attractor_nb.pipeline.run import Run
-    from attractor_nb.runtime.past import RecordedVisit
 
     Begin = Callable[[str, Callable[[], Run]], Run]
 

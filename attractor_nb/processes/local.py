@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Self, cast
 from msgspec import Struct
 
 from attractor_nb.errors import TerminalError
-from attractor_nb.model.shortage import is_shortage
+from attractor_nb.model.stop import is_shortage
 from attractor_nb.processes.descendants import MARK_NAME, ChildProcess, Descendants, Watchdog
 from attractor_nb.redaction import StreamRedactor, address_secrets, holds_secret, is_secret_name
 from attractor_nb.storage.files.disk import Disk, storage_error, write_all

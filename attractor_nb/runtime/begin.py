@@ -18,7 +18,7 @@ from attractor_nb.engine.runner import mirror_graph
 from attractor_nb.engine.time_limits import SystemClock, SystemRandomness
 from attractor_nb.errors import StorageError
 from attractor_nb.model.events.logged_events import LoggedEvents
-from attractor_nb.model.result_marks import Answers, ResultMarks, answers_together
+from attractor_nb.model.outcome import Answers, ResultMarks, Usage, answers_together
 from attractor_nb.runtime.prepare.declared_inputs import checked_inputs
 from attractor_nb.runtime.prepare.known_secrets import stored_source
 from attractor_nb.runtime.prepare.trust import check_trust, note_run
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.model.events import Event, PipelineRewound
     from attractor_nb.model.graph import Graph
-    from attractor_nb.model.outcome import Usage
     from attractor_nb.protocols import Clock, Randomness, RunStore
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.prepare.run_options import BackendSpec, RunOptions

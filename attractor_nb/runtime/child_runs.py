@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct
 
 from attractor_nb.errors import GraphChanged, RunError, RunNotFound
 from attractor_nb.lazy_imports import later
@@ -20,9 +21,8 @@ from attractor_nb.model.events import ChildEnded, ChildStarted, Event, StageEnd
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.vocabulary.isolation import IN_PLACE
 from attractor_nb.model.vocabulary.value_forms import FOR_EACH, ITEM, ITEM_INDEX, ITEM_KEYS, list_key
-from attractor_nb.runtime.begin import RunStart, begin
+from attractor_nb.runtime.begin import Injected, RunStart, begin
 from attractor_nb.runtime.chosen_plugs import InheritedInterviewer, ParentLink, SharedByParent
-from attractor_nb.runtime.parent_run import ChildCharge, ChildRecord, ParentRun
 from attractor_nb.runtime.prepare.run_options import BOUNDS, RunOptions
 from attractor_nb.runtime.stage_child import (
     FinishedChild,
@@ -40,18 +40,24 @@ from attractor_nb.storage.log.lock import is_owned
 from attractor_nb.storage.stored_run import has_event_log, read_run
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+    from attractor_nb.cassettes import Tape
     from attractor_nb.decisions.planning.executable_surface import Command
+    from attractor_nb.engine.gates import Gates
+    from attractor_nb.engine.walking import RunSetup
     from attractor_nb.model.child import Child, ListItem
     from attractor_nb.model.graph import Node
+    from attractor_nb.protocols import CodergenBackend, Processes, RunStore
     from attractor_nb.runtime import resume, stored_state
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.execution import Execution
+    from attractor_nb.runtime.wired_run import RunningEngine
+    from attractor_nb.workers.shipping import Shipping
 else:
     stored_state = later("attractor_nb.runtime.stored_state")
-    stored_state = later("attractor_nb.runtime.stored_state")
     resume = later("attractor_nb.runtime.resume")
+
 
 _OWN, _LATEST, _FOUND = "own", "latest", "found"
 """Whose a child run is that is taken up: the attempt's own, one of an earlier visit, or somebody else's."""
@@ -400,3 +406,53 @@ def _has_begun_with(item: ListItem, place: Path) -> bool:
 def _is_left_to_its_directory(child: LiveChild) -> bool:
     """Whether nobody needs the handle of a child any more: one of many items whose run has ended and is stored."""
     return child.item is not None and child.is_done and has_event_log(child.root)
+
+
+# The objects that a run shares with its child runs, and a stage's request for a child run.
+
+
+class ParentRun(Struct, frozen=True):
+    """The objects that a run shares with its child runs."""
+
+    pipeline: Definition  #: The parent's pipeline, which knows its children.
+    options: RunOptions  #: The parent's options.
+    seams: Injected  #: Clock, randomness and disk.
+    gates: Gates  #: The parent's gates, which reach its people.
+    backend: CodergenBackend  #: What answers its prompts.
+    processes: Processes  #: What starts its commands.
+    workspace: Workspace  #: Where it works, and its children where their node names no other place.
+    shipping: Shipping | None  #: The way to the workers of ``executor=``, open already; None when all is done here.
+    tape: Tape | None  #: What its calls are recorded on or replayed from, if they are.
+    setup: RunSetup  #: What the parent is made of; its store is another one after a restart.
+    wire: Callable[..., RunningEngine]  #: Introduces everybody to everybody in a child.
+
+    def stores(self) -> tuple[RunStore, ...]:
+        """The stores of the parent and of those above it, the nearest first."""
+        return (self.setup.store, *self.setup.above())
+
+
+class ChildRecord(Struct):
+    """The record of a node's latest child run in the parent's log."""
+
+    visit: int  #: The visit whose child it is.
+    root: str  #: Its run directory, as recorded.
+    is_ended: bool = False  #: The stage was done with it.
+    #: And the attempt that was done with it is over, so another attempt begins another child.
+    is_consumed: bool = False
+    usage: Usage = Usage()  #: What it had consumed by then.
+    counted: Usage = Usage()  #: What of that an attempt of the stage, which has ended, has counted as its own.
+
+
+class ChildCharge(Struct, frozen=True):
+    """A stage's request for a child run."""
+
+    pipeline: Definition  #: The child pipeline.
+    options: RunOptions  #: The options of its run.
+    scope: StageScope  #: The attempt of the stage.
+    item: ListItem | None = None  #: The item whose run it is, if the stage has one for each.
+
+    @property
+    def home(self) -> Path:
+        """The place of the child runs."""
+        scope = self.scope
+        return child_home(scope.logs_root, scope.node_id, scope.branch, None if self.item is None else self.item.index)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from attractor_nb.backends.function_backends import FunctionBackend
 from attractor_nb.context import check_values
 from attractor_nb.decisions.breakpoints import Breakpoint, read_breakpoint
-from attractor_nb.decisions.overrides import Pin
+from attractor_nb.decisions.log_folds import Pin
 from attractor_nb.errors import OptionError, RunError
 from attractor_nb.handlers.codergen import CodergenHandler, response_updates
 from attractor_nb.handlers.handler_registry import FunctionHandler

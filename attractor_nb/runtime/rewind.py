@@ -13,8 +13,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from attractor_nb.context import Context
+from attractor_nb.decisions.log_folds import check_key
 from attractor_nb.decisions.log_history import Point, counted_events, find_points, missing_visit, pick
-from attractor_nb.decisions.overrides import check_key
 from attractor_nb.errors import OptionError, RunError
 from attractor_nb.model.events import Event, PipelineRestarted, PipelineRewound, PipelineStarted, StageEnd
 from attractor_nb.model.events.logged_events import LoggedEvents

@@ -18,7 +18,7 @@ from attractor_nb.model.events import (
     StageEnd,
     StageFailed,
 )
-from attractor_nb.model.events.child_events import child_path
+from attractor_nb.model.events.pipelines import child_path
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.states import RunStatus
 from attractor_nb.runtime.handles.handle import new_job

@@ -12,15 +12,15 @@ from msgspec import Struct
 
 from attractor_nb.backends import is_provider
 from attractor_nb.backends.llm.tools import McpServers, check_tools
-from attractor_nb.decisions.mark_fold import TELLING, marks_of
+from attractor_nb.decisions.log_folds import TELLING, marks_of
 from attractor_nb.decisions.planning.model_choices import nodes_that_ask
 from attractor_nb.engine.attempt_spending import run_funds
 from attractor_nb.engine.debug_control import Debugging
 from attractor_nb.engine.event_stream import EventStream
 from attractor_nb.engine.gates import Gates
 from attractor_nb.engine.instruction_inbox import Instructions
-from attractor_nb.engine.run_setup import RunSetup
 from attractor_nb.engine.runner import Runner
+from attractor_nb.engine.walking import RunSetup
 from attractor_nb.errors import OptionError, TerminalError
 from attractor_nb.handlers.codergen import CodergenHandler, check_takes_attachments
 from attractor_nb.handlers.fan_out import FanInHandler, ParallelHandler
@@ -33,7 +33,7 @@ from attractor_nb.interviewers import resolve_interviewer
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.allowed_tools import declared_servers, read_allowed_tools
 from attractor_nb.model.events import InstructionGiven, PipelineStarted
-from attractor_nb.model.result_marks import ResultMarks
+from attractor_nb.model.outcome import ResultMarks
 from attractor_nb.model.vocabulary.shapes import CHILD_RUN_TYPES, FUNCTION_TYPE
 from attractor_nb.model.vocabulary.value_forms import FOR_EACH_TYPE
 from attractor_nb.processes import LocalProcesses
@@ -70,14 +70,14 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.planning.plan import Plan, PlannedNode
     from attractor_nb.handlers import for_each
     from attractor_nb.model.graph import Graph, Node
-    from attractor_nb.runtime import child_runs, parent_run
+    from attractor_nb.runtime import child_runs
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.prepare.run_options import RunOptions
     from attractor_nb.workers.shipping import Shipping
 else:
     for_each = later("attractor_nb.handlers.for_each")
     child_runs = later("attractor_nb.runtime.child_runs")
-    parent_run = later("attractor_nb.runtime.parent_run")
+    child_runs = later("attractor_nb.runtime.child_runs")
 
 
 class _Works(Struct, frozen=True):
@@ -122,7 +122,7 @@ def wire(
     works = _works(pipeline, options, seams, start, gates, inherited)
     setup = _setup(options, seams, start, stream, gates, works, inherited)
     if not CHILD_RUN_TYPES.isdisjoint(start.plan.graph.handler_types.values()):
-        parent = parent_run.ParentRun(
+        parent = child_runs.ParentRun(
             pipeline,
             options,
             seams,
@@ -265,7 +265,7 @@ def _wired(
     return wired
 
 
-def _children(shared: parent_run.ParentRun, stream: EventStream, start: RunStart) -> child_runs.ChildRuns:
+def _children(shared: child_runs.ParentRun, stream: EventStream, start: RunStart) -> child_runs.ChildRuns:
     """The child runs of stages, with those that the log records already."""
     children = child_runs.ChildRuns(shared)
     children.recall(start.events)

@@ -7,13 +7,48 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic.json_schema import models_json_schema
 
-from attractor_nb.server import endpoints, requests, response_models
-from attractor_nb.server.answers import document_answers, view_payloads
-from attractor_nb.server.answers.run_answers import DOT_TYPE, MERMAID_TYPE, SVG_TYPE
+from attractor_nb.errors import NoSuchGate, SourceError
+from attractor_nb.lazy_imports import later
+from attractor_nb.model.question import BY_PAGE
+from attractor_nb.redaction import redacted
+from attractor_nb.runtime.prepare.declared_inputs import plain_inputs
+from attractor_nb.server import requests, response_models
+from attractor_nb.server.answers import document_answers, run_answers, view_payloads
+from attractor_nb.server.answers.run_answers import (
+    DOT_TYPE,
+    MERMAID_TYPE,
+    SVG_TYPE,
+    all_questions,
+    questions_here,
+    questions_of,
+    take_answer,
+)
 from attractor_nb.server.event_channel import END, FAULT, GAP
-from attractor_nb.server.replies import JSON_TYPE, PROBLEM_TYPE, Reply
+from attractor_nb.server.replies import (
+    JSON_TYPE,
+    PROBLEM_TYPE,
+    Problem,
+    Reply,
+    mended,
+    plain_finding,
+    plain_outline,
+    plain_surface,
+    plain_syntax_error,
+    renamed,
+)
 from attractor_nb.server.requests import EVENT_ID, RUN_ID
-from attractor_nb.server.response_models import ProblemDocument
+from attractor_nb.server.response_models import (
+    Accepted,
+    Cancelling,
+    MessageTaken,
+    PipelineList,
+    ProblemDocument,
+    QuestionList,
+    Ticket,
+    Validation,
+)
+from attractor_nb.server.run_service import posted_pipeline
+from attractor_nb.storage.stored_run import has_event_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,7 +56,218 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from pydantic.json_schema import JsonSchemaMode
 
+    from attractor_nb import account
     from attractor_nb.server.request_calls import Call
+else:
+    account = later("attractor_nb.account")
+
+
+# The function of each operation, except the stream. Each function blocks, and is called in a thread.
+
+
+def submit(call: Call) -> Reply:
+    """Start a posted source; of a request that is sent again the run that it has begun."""
+    if begun := _begun(call):
+        return begun
+    run_id, run = call.server.service.submit(call.body, call.claim.note)
+    return _accepted(call, run_id, run.status, 201)
+
+
+def list_pipelines(call: Call) -> Reply:
+    """The runs of the root, newest first."""
+    service, query = call.server.service, call.query
+    found = service.summaries()
+    part = found[query.offset : query.offset + query.limit]
+    lines = [run_answers.line_of(service, summary) for summary in part]
+    return Reply(PipelineList(pipelines=lines, total=len(found), offset=query.offset))
+
+
+def get_pipeline(call: Call) -> Reply:
+    """How a run stands."""
+    return Reply(run_answers.status_of(call.server.service, call.path["id"]))
+
+
+def get_status(call: Call) -> Reply:
+    """How a run stands, the newest if none is named."""
+    service = call.server.service
+    return Reply(run_answers.status_of(service, call.query.id or _newest(call)))
+
+
+def cancel(call: Call) -> Reply:
+    """Stop a run."""
+    call.server.service.cancel(call.path["id"])
+    return Reply(Cancelling(id=call.path["id"], status="cancelling"), 202)
+
+
+def resume(call: Call) -> Reply:
+    """Go on with a run."""
+    run_id, run = call.server.service.resume(call.path["id"], call.body)
+    return _accepted(call, run_id, run.status, 202)
+
+
+def fork(call: Call) -> Reply:
+    """Begin a run that goes another way; of a request that is sent again the fork that it has begun."""
+    if begun := _begun(call):
+        return begun
+    run_id, run = call.server.service.fork(call.path["id"], call.body, call.claim.note)
+    return _accepted(call, run_id, run.status, 201)
+
+
+def get_graph(call: Call) -> Reply:
+    """The graph with its present states."""
+    return run_answers.graph_of(call.server.service.run(call.path["id"]), call.query.format)
+
+
+def get_questions(call: Call) -> Reply:
+    """The questions of a run that wait."""
+    return Reply(QuestionList(questions=questions_of(call.server.service, call.path["id"])))
+
+
+def get_all_questions(call: Call) -> Reply:
+    """The questions of all runs that wait."""
+    service = call.server.service
+    return Reply(QuestionList(questions=all_questions(service, service.summaries())))
+
+
+def answer(call: Call) -> Reply:
+    """Take an answer; when this is answered it is in the log."""
+    given = call.body
+    if given.answered_by == BY_PAGE and call.server.settings.is_proxied:  # Jupyter let its user in, and nobody else
+        given = given.model_copy(update={"answered_by": account.signed_here(BY_PAGE)})
+    return Reply(take_answer(call.server.service, call.path["id"], call.path["qid"], given))
+
+
+def tell(call: Call) -> Reply:
+    """Tell the model of a running stage something; when this is answered it is in the log."""
+    run_id, given = call.path["id"], call.body
+    receipt = call.server.service.run(run_id).tell(given.node, given.text, given_by=given.given_by or "api")
+    place = {"node": receipt.node or None, "stage": receipt.stage or None}
+    return Reply(MessageTaken(pipeline=run_id, **place, reach=receipt.reach, words=receipt.words))
+
+
+def short_answer(call: Call) -> Reply:
+    """Take an answer that says itself what it answers, or leaves out what there is only one of."""
+    given = call.body
+    if given.pipeline and given.question:  # it may have been answered, which the gate itself knows
+        return Reply(take_answer(call.server.service, given.pipeline, given.question, given))
+    waiting = [
+        asked
+        for asked in questions_here(call.server.service)
+        if given.pipeline in {"", asked.pipeline} and given.question in {"", asked.id, asked.stage}
+    ]
+    if not waiting:
+        raise NoSuchGate("no such question is open here", hint="GET /questions lists them")
+    if len(waiting) > 1:
+        names = ", ".join(f"{asked.pipeline} {asked.id}" for asked in waiting[:10])
+        raise Problem(
+            409,
+            "many-questions",
+            "Several questions are open",
+            f"the answer fits {len(waiting)} questions: {names}",
+            hint='name one: {"pipeline": …, "question": …}',
+        )
+    return Reply(take_answer(call.server.service, waiting[0].pipeline, waiting[0].id, given))
+
+
+def get_checkpoint(call: Call) -> Reply:
+    """The newest checkpoint."""
+    return Reply(run_answers.checkpoint_of(call.server.service, call.path["id"]))
+
+
+def get_context(call: Call) -> Reply:
+    """The context as it is now."""
+    return Reply(run_answers.context_of(call.server.service, call.path["id"]))
+
+
+def get_stage(call: Call) -> Reply:
+    """What is known of a stage."""
+    return Reply(run_answers.plain_stage(call.server.service.run(call.path["id"]), call.path["node"], call.query))
+
+
+def get_stage_file(call: Call) -> Reply:
+    """A file of a stage."""
+    run, path = call.server.service.run(call.path["id"]), call.path
+    return Reply(run_answers.stage_file(run, path["node"], path["name"], call.query))
+
+
+def get_inspection(call: Call) -> Reply:
+    """What the inspector of a front-end shows."""
+    return Reply(run_answers.inspection_of(call.server.service.run(call.path["id"]), call.query))
+
+
+def get_artifacts(call: Call) -> Reply:
+    """The artifacts of a run."""
+    run_id = call.path["id"]
+    return Reply(run_answers.artifacts_of(run_id, run_answers.current_place(call.server.service, run_id)))
+
+
+def get_artifact(call: Call) -> Reply:
+    """The value of an artifact."""
+    place = run_answers.current_place(call.server.service, call.path["id"])
+    return Reply({"id": call.path["artifact"], "value": run_answers.artifact_of(place, call.path["artifact"])})
+
+
+def get_session(call: Call) -> Reply:
+    """The status of a run's branches as a session of agents."""
+    return Reply(run_answers.session_of(call.server.service.place(call.path["id"])))
+
+
+def validate(call: Call) -> Reply:
+    """What lint says of a source, after a fix or a renaming if one is asked for; nothing of it is run."""
+    asked = call.body
+    is_changed = asked.fix is not None or asked.rename is not None
+    try:
+        pipeline = posted_pipeline(asked.source, strict=asked.strict)
+        if asked.fix is not None:
+            pipeline = mended(pipeline, asked.fix)
+        if asked.rename is not None:
+            pipeline = renamed(pipeline, asked.rename.node, asked.rename.to)
+    except SourceError as error:
+        found: list[dict[str, Any]] = [plain_syntax_error(error)]
+        executes: dict[str, Any] = {"hash": "", "commands": []}
+        return Reply(Validation(is_valid=False, name="", goal="", nodes=0, diagnostics=found, executes=executes))
+    return Reply(
+        Validation(
+            is_valid=not any(one.is_error for one in pipeline.diagnostics),
+            name=redacted(pipeline.name),
+            goal=redacted(pipeline.graph.goal),
+            nodes=len(pipeline.graph.nodes),
+            diagnostics=[plain_finding(one) for one in pipeline.diagnostics],
+            executes=plain_surface(pipeline.graph),
+            inputs=plain_inputs(pipeline),
+            svg=pipeline.to_svg() if asked.with_drawing else "",
+            source=pipeline.to_dot() if is_changed else "",
+            outline=plain_outline(pipeline.graph) if asked.with_outline else [],
+        )
+    )
+
+
+def make_ticket(call: Call) -> Reply:
+    """A ticket for the events of a run, for who can send no header."""
+    server, run_id = call.server, call.path["id"]
+    server.service.place(run_id)
+    ticket = server.tickets.issue(f"/pipelines/{run_id}/events")
+    url = f"pipelines/{run_id}/events?ticket={ticket}"
+    return Reply(Ticket(ticket=ticket, url=url, expires_in=server.settings.ticket_seconds), 201)
+
+
+def _begun(call: Call) -> Reply | None:
+    """The run that an earlier try of the same request has begun, before its server died."""
+    service, run_id = call.server.service, call.claim.run_id
+    if not run_id or not has_event_log(service.root / run_id):
+        return None
+    return _accepted(call, run_id, run_answers.status_of(service, run_id).status, 201)
+
+
+def _accepted(call: Call, run_id: str, status: str, code: int) -> Reply:
+    reply = Accepted(id=run_id, status=status, links=run_answers.links_of(run_id))
+    return Reply(reply, code, headers={"Location": f"{call.to_root}pipelines/{run_id}"})
+
+
+def _newest(call: Call) -> str:
+    for summary in call.server.service.summaries():
+        return summary.logs_root.name
+    raise Problem(404, "no-such-pipeline", "There is no pipeline yet", hint="POST /pipelines starts one")
 
 
 EVENT_STREAM: Final = "text/event-stream"
@@ -87,57 +333,51 @@ EVENTS: Final = _get(
     kind="events",
 )
 OPERATIONS: Final[tuple[Operation, ...]] = (
-    _get(
-        "/pipelines", "listPipelines", endpoints.list_pipelines, response_models.PipelineList, query=requests.ListQuery
-    ),
-    _post("/pipelines", "submitPipeline", endpoints.submit, response_models.Accepted, requests.Submission, status=201),
-    _get(_ONE, "getPipeline", endpoints.get_pipeline, response_models.PipelineStatus),
+    _get("/pipelines", "listPipelines", list_pipelines, response_models.PipelineList, query=requests.ListQuery),
+    _post("/pipelines", "submitPipeline", submit, response_models.Accepted, requests.Submission, status=201),
+    _get(_ONE, "getPipeline", get_pipeline, response_models.PipelineStatus),
     EVENTS,
     _post(
         f"{_ONE}/events/ticket",
         "makeTicket",
-        endpoints.make_ticket,
+        make_ticket,
         response_models.Ticket,
         requests.NoBody,
         status=201,
         kind="events",
         is_secret=True,
     ),
-    _post(
-        f"{_ONE}/cancel", "cancelPipeline", endpoints.cancel, response_models.Cancelling, requests.NoBody, status=202
-    ),
-    _post(
-        f"{_ONE}/resume", "resumePipeline", endpoints.resume, response_models.Accepted, requests.Resumption, status=202
-    ),
-    _post(f"{_ONE}/fork", "forkPipeline", endpoints.fork, response_models.Accepted, requests.Fork, status=201),
-    _get(f"{_ONE}/graph", "getGraph", endpoints.get_graph, query=requests.GraphQuery, media=_GRAPH_TYPES),
-    _get(f"{_ONE}/questions", "getQuestions", endpoints.get_questions, response_models.QuestionList, kind="questions"),
+    _post(f"{_ONE}/cancel", "cancelPipeline", cancel, response_models.Cancelling, requests.NoBody, status=202),
+    _post(f"{_ONE}/resume", "resumePipeline", resume, response_models.Accepted, requests.Resumption, status=202),
+    _post(f"{_ONE}/fork", "forkPipeline", fork, response_models.Accepted, requests.Fork, status=201),
+    _get(f"{_ONE}/graph", "getGraph", get_graph, query=requests.GraphQuery, media=_GRAPH_TYPES),
+    _get(f"{_ONE}/questions", "getQuestions", get_questions, response_models.QuestionList, kind="questions"),
     _post(
         f"{_ONE}/questions/{{qid:path}}/answer",
         "answerQuestion",
-        endpoints.answer,
+        answer,
         response_models.AnswerTaken,
         requests.Answer,
         kind="questions",
     ),
-    _post(f"{_ONE}/messages", "tellPipeline", endpoints.tell, response_models.MessageTaken, requests.Telling),
-    _get(f"{_ONE}/checkpoint", "getCheckpoint", endpoints.get_checkpoint, response_models.CheckpointState),
-    _get(f"{_ONE}/context", "getContext", endpoints.get_context, response_models.ContextState),
-    _get(f"{_ONE}/inspection", "inspect", endpoints.get_inspection, query=requests.InspectionQuery, kind="stages"),
-    _get(f"{_ONE}/stages/{{node}}", "getStage", endpoints.get_stage, query=requests.StageQuery, kind="stages"),
+    _post(f"{_ONE}/messages", "tellPipeline", tell, response_models.MessageTaken, requests.Telling),
+    _get(f"{_ONE}/checkpoint", "getCheckpoint", get_checkpoint, response_models.CheckpointState),
+    _get(f"{_ONE}/context", "getContext", get_context, response_models.ContextState),
+    _get(f"{_ONE}/inspection", "inspect", get_inspection, query=requests.InspectionQuery, kind="stages"),
+    _get(f"{_ONE}/stages/{{node}}", "getStage", get_stage, query=requests.StageQuery, kind="stages"),
     _get(
         f"{_ONE}/stages/{{node}}/files/{{name:path}}",
         "getStageFile",
-        endpoints.get_stage_file,
+        get_stage_file,
         response_models.StageFileText,
         query=requests.StageQuery,
         kind="stages",
     ),
-    _get(f"{_ONE}/artifacts", "listArtifacts", endpoints.get_artifacts, response_models.ArtifactList, kind="artifacts"),
-    _get(f"{_ONE}/artifacts/{{artifact}}", "getArtifact", endpoints.get_artifact, kind="artifacts"),
-    _get(f"{_ONE}/session", "getSession", endpoints.get_session, kind="session"),
-    _get("/questions", "listQuestions", endpoints.get_all_questions, response_models.QuestionList, kind="questions"),
-    _post("/validate", "validate", endpoints.validate, response_models.Validation, requests.Source, kind="sources"),
+    _get(f"{_ONE}/artifacts", "listArtifacts", get_artifacts, response_models.ArtifactList, kind="artifacts"),
+    _get(f"{_ONE}/artifacts/{{artifact}}", "getArtifact", get_artifact, kind="artifacts"),
+    _get(f"{_ONE}/session", "getSession", get_session, kind="session"),
+    _get("/questions", "listQuestions", get_all_questions, response_models.QuestionList, kind="questions"),
+    _post("/validate", "validate", validate, response_models.Validation, requests.Source, kind="sources"),
     _post("/edit", "edit", document_answers.edit, response_models.Edited, requests.Edit, kind="sources"),
     _post(
         "/picture", "draw", document_answers.picture, response_models.Picture, requests.PictureRequest, kind="sources"
@@ -170,13 +410,11 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         kind="views",
     ),
     # The short names of spec 11.11.
-    _post(
-        "/run", "run", endpoints.submit, response_models.Accepted, requests.Submission, status=201, kind="short names"
-    ),
+    _post("/run", "run", submit, response_models.Accepted, requests.Submission, status=201, kind="short names"),
     _get(
         "/status",
         "status",
-        endpoints.get_status,
+        get_status,
         response_models.PipelineStatus,
         query=requests.StatusQuery,
         problems=(404, 409),
@@ -185,7 +423,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     _post(
         "/answer",
         "answer",
-        endpoints.short_answer,
+        short_answer,
         response_models.AnswerTaken,
         requests.ShortAnswer,
         problems=(404,),

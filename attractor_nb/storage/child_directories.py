@@ -17,7 +17,7 @@ from attractor_nb.storage.files.atomic import sweep, write_whole
 from attractor_nb.storage.files.disk import Disk, entry_names, storage_error
 from attractor_nb.storage.log.lock import LOCK_NAME
 from attractor_nb.storage.run_directory import SOURCE_NAME, RunDirectory, make_directory
-from attractor_nb.storage.stages.stage_names import escaped_name, is_safe_name
+from attractor_nb.storage.stages.stage_directories import escaped_name, is_safe_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

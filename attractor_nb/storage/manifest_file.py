@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
+from attractor_nb.decisions.log_folds import marks_of
 from attractor_nb.decisions.log_history import counted_events, fold_question
-from attractor_nb.decisions.mark_fold import marks_of
 from attractor_nb.errors import StorageError
 from attractor_nb.model.events import (
     SESSION_STARTS,
@@ -26,9 +26,8 @@ from attractor_nb.model.events import (
     StageEnd,
     StageStarted,
 )
-from attractor_nb.model.outcome import Usage
+from attractor_nb.model.outcome import Answers, ResultMarks, StandIn, Usage
 from attractor_nb.model.record import Count, Record, no_values
-from attractor_nb.model.result_marks import Answers, ResultMarks, StandIn
 from attractor_nb.model.states import LIVE, RecordedStatus
 from attractor_nb.storage.files.atomic import read_plain_file
 from attractor_nb.storage.log.event_lines import decode_line, token_of
@@ -36,7 +35,7 @@ from attractor_nb.storage.log.event_log import EVENT_LOG_NAME, MAX_LOG_BYTES
 from attractor_nb.storage.log.lock import is_owned, read_owner
 from attractor_nb.storage.run_directory import RunDirectory, utc_text
 from attractor_nb.storage.sealed_file import SealedFile, read_generations
-from attractor_nb.storage.stages.stage_names import StageNames
+from attractor_nb.storage.stages.stage_directories import StageNames
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Mapping

@@ -20,10 +20,11 @@ import msgspec
 
 from attractor_nb.errors import CheckpointCorrupt, RunNotFound, StorageError
 from attractor_nb.model.events import event_from_plain
+from attractor_nb.model.outcome import Answers, ResultMarks, StandIn
 from attractor_nb.model.record import Record, no_values
-from attractor_nb.model.result_marks import Answers, ResultMarks, StandIn
 from attractor_nb.redaction import holds_secret, redacted, redacted_value
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME
+from attractor_nb.storage.directory_survey import check_free, has_content, holds_one
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file, sweep, temporary_name, write_whole
 from attractor_nb.storage.files.disk import Disk, check_durability, entry_names, storage_error, write_all
 from attractor_nb.storage.files.strict_json import JsonProblem, json_bytes, read_json
@@ -31,7 +32,6 @@ from attractor_nb.storage.log.event_lines import encode_event, read_record
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME, FencedDisk
 from attractor_nb.storage.log.lock import OWNER_NAME, OwnerLock
 from attractor_nb.storage.run_directory import SOURCE_NAME, RunDirectory, make_directory, utc_text
-from attractor_nb.storage.run_recognition import check_free, has_content, holds_one
 from attractor_nb.storage.sealed_file import SealedFile, previous_name, read_generations, seal, unseal
 
 if TYPE_CHECKING:

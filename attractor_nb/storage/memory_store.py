@@ -22,8 +22,7 @@ from attractor_nb.storage.files.disk import Disk, storage_error
 from attractor_nb.storage.run_directory import RunDirectory
 from attractor_nb.storage.stages.artifact_store import ArtifactStore
 from attractor_nb.storage.stages.branch_directories import BranchDirectories
-from attractor_nb.storage.stages.stage_directories import StageDirectories
-from attractor_nb.storage.stages.stage_names import StageNames
+from attractor_nb.storage.stages.stage_directories import StageDirectories, StageNames
 from attractor_nb.storage.stages.thread_files import Thread
 
 if TYPE_CHECKING:

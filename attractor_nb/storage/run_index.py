@@ -27,8 +27,7 @@ import msgspec
 
 from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.gc_pause import gc_paused
-from attractor_nb.model.outcome import Usage, usage_problem
-from attractor_nb.model.result_marks import ResultMarks
+from attractor_nb.model.outcome import ResultMarks, Usage, usage_problem
 from attractor_nb.redaction import may_hold, redacted_value
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file, write_whole
 from attractor_nb.storage.files.disk import Disk, storage_error

@@ -19,12 +19,11 @@ import msgspec
 
 from attractor_nb.errors import OptionError, RunError, RunNotFound, StorageError
 from attractor_nb.model.events import PipelineRestarted, StageStarted
-from attractor_nb.model.outcome import Usage
-from attractor_nb.model.result_marks import ResultMarks
+from attractor_nb.model.outcome import ResultMarks, Usage
 from attractor_nb.model.states import ENDED, LIVE
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, find_legacy_checkpoints, read_checkpoint
-from attractor_nb.storage.directory_survey import UNFINISHED_LOG
+from attractor_nb.storage.directory_survey import UNFINISHED_LOG, listed
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file, write_whole
 from attractor_nb.storage.files.disk import Disk, storage_error
 from attractor_nb.storage.files.strict_json import JsonProblem, json_bytes, read_json
@@ -45,10 +44,8 @@ from attractor_nb.storage.manifest_file import (
 )
 from attractor_nb.storage.map_directory import INPUTS_NAME, MAP_NAME, read_map
 from attractor_nb.storage.run_directory import SHOWN_NAME, SOURCE_NAME, STATUS_NAME, VISITS_NAME, RunDirectory
-from attractor_nb.storage.run_recognition import listed
 from attractor_nb.storage.sealed_file import previous_name, unseal
-from attractor_nb.storage.stages.stage_directories import recorded_attempt
-from attractor_nb.storage.stages.stage_names import RUN_ENTRIES, StageNames
+from attractor_nb.storage.stages.stage_directories import RUN_ENTRIES, StageNames, recorded_attempt
 from attractor_nb.storage.stored_run import read_facts, read_run
 
 if TYPE_CHECKING:

@@ -14,15 +14,14 @@ from attractor_nb.errors import RunError, StorageError
 from attractor_nb.storage.attempt_files import read_stage_text
 from attractor_nb.storage.checkpoint_file import CheckpointSchedule, checkpoint_file
 from attractor_nb.storage.child_directories import restart_facts, restart_place, set_leftover_aside
+from attractor_nb.storage.directory_survey import check_became_no_run, check_is_run, check_may_become_run
 from attractor_nb.storage.files.disk import Disk, Durability, before_a_record, check_durability
 from attractor_nb.storage.log.event_log import Ownership, read_log
 from attractor_nb.storage.manifest_file import ManifestFile, manifest_from_events, read_manifest
 from attractor_nb.storage.run_directory import RunDirectory, make_directory, utc_text
-from attractor_nb.storage.run_recognition import check_became_no_run, check_is_run, check_may_become_run
 from attractor_nb.storage.stages.artifact_store import ArtifactStore
 from attractor_nb.storage.stages.branch_directories import BranchDirectories, Place, places_of
-from attractor_nb.storage.stages.stage_directories import StageDirectories
-from attractor_nb.storage.stages.stage_names import StageNames
+from attractor_nb.storage.stages.stage_directories import StageDirectories, StageNames
 from attractor_nb.storage.stages.thread_files import ThreadDirectory
 from attractor_nb.storage.stored_run import source_of, write_sources
 

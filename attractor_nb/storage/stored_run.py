@@ -33,7 +33,7 @@ from attractor_nb.storage.map_directory import is_map, map_is_no_run
 from attractor_nb.storage.run_directory import SOURCE_NAME, THREADS_NAME, VISITS_NAME, WORKSPACE_NAME, RunDirectory
 from attractor_nb.storage.stages.artifact_store import ARTIFACTS_NAME
 from attractor_nb.storage.stages.branch_directories import BranchNames, places_of
-from attractor_nb.storage.stages.stage_names import StageNames, recorded_name
+from attractor_nb.storage.stages.stage_directories import StageNames, recorded_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.decisions.breakpoints import AFTER_MOMENT, BEFORE_MOMENT
-from attractor_nb.decisions.overrides import Overrides, check_key
+from attractor_nb.decisions.log_folds import Overrides, check_key
 from attractor_nb.errors import OptionError, RunError
 from attractor_nb.model.texts import did_you_mean
 from attractor_nb.model.vocabulary.shapes import FUNCTION_TYPE

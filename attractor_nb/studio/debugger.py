@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, Unpack
 
 from attractor_nb.decisions.breakpoints import read_breakpoint
-from attractor_nb.decisions.overrides import is_of_the_engine, overrides_of
+from attractor_nb.decisions.log_folds import is_of_the_engine, overrides_of
 from attractor_nb.engine.debug_control import DESK_SLICE_SECONDS, Debugging, PausedWalk
 from attractor_nb.errors import AttractorError, OptionError, RunError
 from attractor_nb.handlers.codergen import task_of

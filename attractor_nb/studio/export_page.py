@@ -23,13 +23,12 @@ from attractor_nb.storage.files.user_files import write_bytes, write_file
 from attractor_nb.studio.inspect.inspect_run import inspect_visit
 from attractor_nb.studio.inspect.stage_records import visit_line
 from attractor_nb.studio.replay_frames import replay_run
-from attractor_nb.views.columns import one_line
 from attractor_nb.views.drawings.flat_svg import flat_svg
 from attractor_nb.views.frontend import json_text, page
 from attractor_nb.views.markup import element
 from attractor_nb.views.metrics import ELLIPSIS
 from attractor_nb.views.summary_line import run_summary
-from attractor_nb.views.table import Column, Table, table_html
+from attractor_nb.views.table import Column, Table, one_line, table_html
 from attractor_nb.views.texts.prose import shown_stage
 
 if TYPE_CHECKING:

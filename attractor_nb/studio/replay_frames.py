@@ -30,12 +30,12 @@ from attractor_nb.redaction import redacted
 from attractor_nb.runtime.handles.presenters import name_of
 from attractor_nb.runtime.past import read_history
 from attractor_nb.storage.stored_run import read_run
-from attractor_nb.views.columns import one_line
 from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.drawings.svg import picture_bundle, render_svg
 from attractor_nb.views.folding import fold_event, take_event
 from attractor_nb.views.state import Delta, NodeState, RunView
 from attractor_nb.views.summary_line import run_summary
+from attractor_nb.views.table import one_line
 from attractor_nb.views.text_table import run_table
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.views.columns import aligned, one_line
 from attractor_nb.views.drawings.drawing import SEVERITY_LETTERS
 from attractor_nb.views.drawings.theme import Theme, root_class
 from attractor_nb.views.markup import element, joined, style_sheet
 from attractor_nb.views.output_styles import findings_css
+from attractor_nb.views.table import aligned, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

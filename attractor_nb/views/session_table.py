@@ -8,22 +8,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.model.session import moment_seconds
+from attractor_nb.model.session import Agent, AgentStatus, Session, SessionStatus, Wave, moment_seconds
 from attractor_nb.model.states import NodeStatus, RunStatus
-from attractor_nb.views.columns import aligned, cells, one_line
-from attractor_nb.views.drawings.theme import root_class
+from attractor_nb.views.drawings.theme import Theme, root_class
 from attractor_nb.views.markup import element, joined, style_sheet
 from attractor_nb.views.output_styles import session_css
 from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import duration_text
+from attractor_nb.views.table import aligned, cells, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from markupsafe import Markup
 
-    from attractor_nb.model.session import Agent, AgentStatus, Session, SessionStatus, Wave
-    from attractor_nb.views.drawings.theme import Theme
 
 WORDS_CHARS: Final = 72
 _COLUMNS: Final = 5

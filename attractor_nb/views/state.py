@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Struct, field
 
-from attractor_nb.decisions.mark_fold import MarkFold
+from attractor_nb.decisions.log_folds import MarkFold
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.states import PAUSED, NodeStatus, RunStatus
 from attractor_nb.redaction import redacted

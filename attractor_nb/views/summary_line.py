@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.bounds import MAP_BOUNDS
 from attractor_nb.model.states import PAUSED, NodeStatus, RunStatus
-from attractor_nb.views.columns import one_line
 from attractor_nb.views.spending_fold import so_far
+from attractor_nb.views.table import one_line
 
 if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.model.states import NodeStatus
-from attractor_nb.views.columns import aligned, one_line
 from attractor_nb.views.drawings.drawing import AGAIN, TIMES, detail_of
 from attractor_nb.views.state import EdgeState, NodeState, RunView
 from attractor_nb.views.summary_line import usage_words
-from attractor_nb.views.table import Column, Table, table_html
+from attractor_nb.views.table import Column, Table, aligned, one_line, table_html
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

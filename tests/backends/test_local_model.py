@@ -19,7 +19,7 @@ from attractor_nb.context import Context
 from attractor_nb.errors import RetryableError, TerminalError
 from attractor_nb.extras import EXTRAS, Extra
 from attractor_nb.handlers.codergen import CodergenHandler
-from attractor_nb.model.calls.prompt_sections import with_context
+from attractor_nb.model.calls.call_content import with_context
 from attractor_nb.model.graph import Node
 from attractor_nb.model.outcome import StageStatus, Usage
 from attractor_nb.stage import StageScope, enter_stage

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from attractor_nb import Pipeline, Run
-from attractor_nb.cli.command_words import in_options, reason_in_options, report_in_options
+from attractor_nb.cli.reporting import in_options, reason_in_options, report_in_options
 
 PYTHON = re.compile(r'\b(?:run|pipeline|Run|Pipeline)\b\.?\w*\(|\w+=(?:True|\[|\{|…|"[^"]*")|ProviderBackend')
 

@@ -6,7 +6,7 @@ import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.decisions.breakpoints import WalkMoment, first_to_stop, holding, read_breakpoint
-from attractor_nb.decisions.overrides import check_key, overrides_of, what_a_resume_loses
+from attractor_nb.decisions.log_folds import check_key, overrides_of, what_a_resume_loses
 from attractor_nb.errors import ConditionSyntaxError, OptionError
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.events import DebuggerChanged, DebuggerStopped, PipelineInterrupted, StageStarted

@@ -12,8 +12,7 @@ from attractor_nb.decisions.replays.cache_keys import (
     of_stage,
     read_values,
 )
-from attractor_nb.model.calls.call_content import changed_inputs
-from attractor_nb.model.calls.prompt_sections import with_context
+from attractor_nb.model.calls.call_content import changed_inputs, with_context
 
 RUN = RunPaths("20261122T100000Z-abcd2345", ("/work/runs/20261122T100000Z-abcd2345", "runs/20261122T100000Z-abcd2345"))
 OTHER = RunPaths("20261123T110000Z-zzzz7777", ("/other/20261123T110000Z-zzzz7777",))

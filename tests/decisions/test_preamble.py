@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from attractor_nb.decisions.notes import Note
 from attractor_nb.decisions.preamble import beginning_of, build_preamble, claim_lines, without_incidents
 from attractor_nb.decisions.preamble_page import PreamblePage, PreamblePast, StageSummary, amount_of
+from attractor_nb.model.calls.call_content import outside_fences
 from attractor_nb.model.calls.messages import estimated_tokens
-from attractor_nb.model.calls.prompt_sections import outside_fences
 from attractor_nb.model.vocabulary.attribute_table import FIDELITY_MODES
 
 TOKEN_BUDGETS = {"truncate": 350, "compact": 4000, "summary:low": 600, "summary:medium": 1500, "summary:high": 3000}

@@ -32,7 +32,7 @@ from attractor_nb.model.vocabulary.option_meanings import OF_A_MAP, OF_A_PIPELIN
 from attractor_nb.model.vocabulary.shapes import SHAPE_ALIASES, SHAPE_TO_TYPE
 from attractor_nb.model.vocabulary.value_forms import Duration
 from attractor_nb.model.vocabulary.variables import GOAL, NAMING_ATTRIBUTES
-from attractor_nb.notebook.fitting_values import CONDITIONS
+from attractor_nb.notebook.completion import CONDITIONS
 from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.prepare.run_options import RunOptions
 

@@ -9,7 +9,7 @@ import pytest
 
 from attractor_nb import Context, Pipeline, parse_dot
 from attractor_nb.decisions.bounds import bounds_of
-from attractor_nb.decisions.effects import (
+from attractor_nb.decisions.commits import (
     Announce,
     Ask,
     Asked,

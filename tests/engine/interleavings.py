@@ -34,7 +34,7 @@ from msgspec import Struct
 
 from attractor_nb.context import Context
 from attractor_nb.decisions.branch_policies import FanOutPolicy, judged, kept, settled
-from attractor_nb.decisions.effects import StageResult
+from attractor_nb.decisions.commits import StageResult
 from attractor_nb.decisions.planning.plan import compile_plan
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.engine.walking import FanOut

@@ -87,12 +87,12 @@ def went(call):
 
 
 @pytest.mark.protects(
-    "attractor_nb/storage/stages/stage_names.py",
+    "attractor_nb/storage/stages/stage_directories.py",
     "if folded in self._taken or not is_safe_name(node_id):",
     instead="if not is_safe_name(node_id):",
 )
 @pytest.mark.protects(
-    "attractor_nb/storage/stages/stage_names.py",
+    "attractor_nb/storage/stages/stage_directories.py",
     "return _SAFE.fullmatch(node_id) is not None",
     instead="return bool(node_id)",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.model.calls.prompt_sections import fenced, outside_fences, split_context, stable_length, with_context
+from attractor_nb.model.calls.call_content import fenced, outside_fences, split_context, stable_length, with_context
 
 HOSTILE = st.lists(
     st.sampled_from(["## Task", "## Context", "### Inputs", "```", "````", "", "text", "- a: b", "Run: x"]), max_size=12

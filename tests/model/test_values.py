@@ -13,12 +13,11 @@ from msgspec.structs import fields, replace
 
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model import events
-from attractor_nb.model.carried_state import SurvivingTotals
+from attractor_nb.model.checkpoint import SurvivingTotals
 from attractor_nb.model.events import EVENT_TYPES, InterviewInformed, event_from_plain
 from attractor_nb.model.graph import Edge, Graph, Node
 from attractor_nb.model.instruction import Instruction
-from attractor_nb.model.outcome import Outcome, StageStatus, Usage, read_status, usage_problem
-from attractor_nb.model.result_marks import ResultMarks
+from attractor_nb.model.outcome import Outcome, ResultMarks, StageStatus, Usage, read_status, usage_problem
 from attractor_nb.model.vocabulary.attribute_table import TABLE, AttrType, Scope
 from attractor_nb.model.vocabulary.attributes import attribute, coerce
 from attractor_nb.model.vocabulary.shapes import SHAPE_TO_TYPE, type_of_shape

@@ -11,10 +11,10 @@ from attractor_nb import FunctionBackend, Outcome, Pipeline, Run, Usage, diff, r
 from attractor_nb.cli import main
 from attractor_nb.errors import OptionError, RunNotFound
 from attractor_nb.maps.compare_maps import MapComparison
-from attractor_nb.maps.map_record import MapRecord, RecordedRow, read_map_record
 from attractor_nb.maps.map_view import MapView
+from attractor_nb.maps.stored_map import MapRecord, RecordedRow, read_map_record
 from attractor_nb.model.calls.call_content import Response
-from attractor_nb.views.columns import cells
+from attractor_nb.views.table import cells
 
 TEXT = """digraph Triage {
     inputs="ticket, guide=none"

@@ -13,8 +13,8 @@ from attractor_nb.cli import main
 from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.maps import map_page as pages
 from attractor_nb.maps.map_page import export_map, map_page
-from attractor_nb.maps.map_record import MapRecord, RecordedRow
 from attractor_nb.maps.map_view import MapView
+from attractor_nb.maps.stored_map import MapRecord, RecordedRow
 from attractor_nb.model.calls.call_content import Response
 from attractor_nb.views.frontend import table_page
 

@@ -15,7 +15,7 @@ import pytest
 from attractor_nb import FunctionBackend, Outcome, Pipeline, load_pipeline
 from attractor_nb.errors import CheckpointCorrupt, GraphChanged, InputsChanged, OptionError, RunLocked, RunNotFound
 from attractor_nb.maps.map_launch import MapResult
-from attractor_nb.model.result_marks import ResultMarks
+from attractor_nb.model.outcome import ResultMarks
 from attractor_nb.storage.map_directory import MapDirectory, read_map
 from attractor_nb.storage.stored_run import read_run
 from tests import warm

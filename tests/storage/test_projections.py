@@ -18,12 +18,12 @@ from attractor_nb.model.events import (
     RunWarning,
     StageStarted,
 )
-from attractor_nb.model.result_marks import ResultMarks
+from attractor_nb.model.outcome import ResultMarks
 from attractor_nb.storage.checkpoint_file import CheckpointSchedule, read_checkpoint
 from attractor_nb.storage.files.strict_json import JsonProblem
 from attractor_nb.storage.manifest_file import manifest_from_events, read_manifest
 from attractor_nb.storage.sealed_file import seal, unseal
-from attractor_nb.storage.stages.stage_names import escaped_name
+from attractor_nb.storage.stages.stage_directories import escaped_name
 
 
 @given(st.dictionaries(st.text(), st.text() | st.lists(st.integers(-(2**53), 2**53)) | st.none(), min_size=1))

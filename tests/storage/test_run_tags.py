@@ -8,7 +8,7 @@ import pytest
 
 from attractor_nb.errors import OptionError, RunNotFound, StorageError
 from attractor_nb.storage.run_listing import change_tags, read_tags
-from attractor_nb.storage.stages.stage_names import is_safe_name
+from attractor_nb.storage.stages.stage_directories import is_safe_name
 
 MAX_TAGS = 50
 TAGS_NAME = ".tags.json"

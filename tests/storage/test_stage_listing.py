@@ -8,7 +8,7 @@ import pytest
 
 from attractor_nb.errors import StorageError
 from attractor_nb.storage.files.disk import Disk
-from attractor_nb.storage.stages.stage_listing import Listing, StageFile, list_stage, read_beginning
+from attractor_nb.storage.stages.stage_directories import Listing, StageFile, list_stage, read_beginning
 
 
 def test_a_stage_without_a_directory_has_left_nothing(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor_nb.storage.stages.stage_names import StageNames, escaped_name, recorded_name
+from attractor_nb.storage.stages.stage_directories import StageNames, escaped_name, recorded_name
 
 MAX_NAME_LENGTH = 100
 

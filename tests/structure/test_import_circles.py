@@ -13,14 +13,7 @@ MOST_FILES = 3
 """Two or three values of one folder may name one another: a plan and its nodes, a state and its branches."""
 KNOWN = {
     # A walk asks the debugger, attempts walk branches, and both stand in the run's setup.
-    frozenset(
-        {
-            "attractor_nb.engine.attempts",
-            "attractor_nb.engine.walking",
-            "attractor_nb.engine.debug_control",
-            "attractor_nb.engine.run_setup",
-        }
-    )
+    frozenset({"attractor_nb.engine.attempts", "attractor_nb.engine.walking", "attractor_nb.engine.debug_control"})
 }
 
 

@@ -14,11 +14,11 @@ from attractor_nb.model.graph import Edge, Graph, Node, Subgraph
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.states import NodeStatus, RunStatus
 from attractor_nb.source import SourceText
-from attractor_nb.views.columns import cells
 from attractor_nb.views.findings_table import findings_html, findings_text
 from attractor_nb.views.mermaid import to_mermaid
 from attractor_nb.views.state import EdgeState, NodeState, RunView
 from attractor_nb.views.summary_line import cost_text, duration_text, run_summary
+from attractor_nb.views.table import cells
 from attractor_nb.views.text_table import graph_text, text_table, text_tree
 
 REVIEW = """digraph review {

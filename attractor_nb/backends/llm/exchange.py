@@ -21,9 +21,9 @@ from pydantic_ai.usage import UsageLimits
 from attractor_nb.backends.llm.metered_requests import MeteredRequests, answer_ending, answer_text
 from attractor_nb.backends.llm.model_requests import Request, refused_kind
 from attractor_nb.backends.llm.provider_failures import CallFailed, Ending, cut_short, not_shown, thought_too_long
+from attractor_nb.model.calls.call_content import stable_length
 from attractor_nb.model.calls.messages import CHARACTERS_PER_TOKEN
 from attractor_nb.model.calls.model_options import KNOWN, is_taken
-from attractor_nb.model.calls.prompt_sections import stable_length
 from attractor_nb.model.calls.reasoning import part_reasoning
 
 if TYPE_CHECKING:

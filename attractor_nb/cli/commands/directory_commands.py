@@ -323,7 +323,7 @@ def tell(
     from attractor_nb.cli.run_summary import resume_command, shown_path  # noqa: PLC0415 - as above
     from attractor_nb.cli.source_inputs import read_message  # noqa: PLC0415 - as above
     from attractor_nb.pipeline.run import Run  # noqa: PLC0415 - as above
-    from attractor_nb.views.columns import one_line  # noqa: PLC0415 - as above
+    from attractor_nb.views.table import one_line  # noqa: PLC0415 - as above
 
     said = read_message(text)
     if address := run_address(place, server, token):

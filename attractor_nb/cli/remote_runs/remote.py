@@ -19,7 +19,7 @@ from attractor_nb.errors import AttractorError, OptionError, RunError
 from attractor_nb.model.events import Event, event_from_plain
 from attractor_nb.model.vocabulary.option_meanings import FLAGS
 from attractor_nb.runtime.prepare.text_sources import with_text_files
-from attractor_nb.views.columns import one_line
+from attractor_nb.views.table import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

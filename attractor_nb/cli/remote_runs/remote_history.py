@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.cli.remote_runs.server_client import Client, ServerAddress, as_mapping, as_mappings
 from attractor_nb.cli.reporting import ExitCode, print_json
 from attractor_nb.cli.runs_list import run_plain, shown_runs
-from attractor_nb.model.outcome import Usage
-from attractor_nb.model.result_marks import ResultMarks
+from attractor_nb.model.outcome import ResultMarks, Usage
 from attractor_nb.pipeline.runs import RunRow, RunTable
 from attractor_nb.studio.history.history_table import history_table
 

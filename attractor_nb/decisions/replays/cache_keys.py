@@ -21,9 +21,9 @@ from attractor_nb.model.calls.call_content import (
     InputChange,
     StageCall,
     changed_inputs,
+    split_context,
 )
 from attractor_nb.model.calls.messages import without_bytes
-from attractor_nb.model.calls.prompt_sections import split_context
 from attractor_nb.model.vocabulary.value_forms import FOR_EACH_TYPE
 
 if TYPE_CHECKING:

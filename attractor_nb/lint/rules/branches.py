@@ -1,11 +1,18 @@
-"""Rules about what the branches of a fan-out come to on their way (spec 4.8; rulings 22, 36, 39)."""
+"""Rules about fan-outs, their branches, policies and joins (spec 4.8, 4.9; rulings 22, 36, 39)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.decisions.branch_policies import (
+    BRANCHES,
+    ERROR_POLICIES,
     FAN_IN_TYPE,
+    ITEMS,
+    JOIN_POLICIES,
+    K_OF_N,
+    PARALLEL_TYPE,
+    QUORUM,
     branch_edges,
     continues_without,
     policy_of,
@@ -13,14 +20,15 @@ from attractor_nb.decisions.branch_policies import (
     walked,
 )
 from attractor_nb.errors import OptionError
-from attractor_nb.lint.survey import Finding, Survey, rule, value_span
+from attractor_nb.lint.survey import Finding, Survey, name_span, rule, value_span
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.vocabulary.shapes import HUMAN_TYPE
+from attractor_nb.model.vocabulary.value_forms import DEFAULT_MAX_ITEMS, FOR_EACH, MAX_ITEMS, is_repeated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor_nb.model.graph import Edge
+    from attractor_nb.model.graph import Edge, Node
 
 
 @rule(Severity.WARNING)
@@ -221,3 +229,225 @@ def gate_may_be_skipped(survey: Survey) -> Iterator[Finding]:
 
 
 RULES: Final = (branch_leaves_fan_out, fan_in_off_join, gate_may_be_skipped, restart_in_branch)
+
+
+# Rules about fan-outs and fan-ins: their branches, policies and joins (spec 4.8, 4.9; ruling 22).
+
+_PARAMETERS: Final = {K_OF_N: "join_k", QUORUM: "join_quorum"}
+"""Which attribute a join policy reads."""
+
+
+@rule(Severity.WARNING)
+def no_join(survey: Survey) -> Iterator[Finding]:
+    """The branches of a fan-out meet again.
+
+    They meet at the nearest fan-in that all of them lead to, else at the nearest common node. Branches that
+    have no node in common run to their ends, and no stage ever sees all their results (ruling 22).
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] fan [shape=component] a [prompt="A"] b [prompt="B"]
+            exit [shape=Msquare]  start -> fan  fan -> a  fan -> b  a -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] fan [shape=component] a [prompt="A"] b [prompt="B"]
+            join [shape=tripleoctagon] exit [shape=Msquare]
+            start -> fan  fan -> a  fan -> b  a -> join  b -> join  join -> exit }
+    """
+    for node_id, join in survey.joins.items():
+        if not join.node_id and len(branch_edges(survey.graph, node_id)) > 1:
+            message = f'the branches of "{node_id}" have no common node as join: they run to their ends'
+            fix = Fix("lead all branches to a node of shape tripleoctagon")
+            yield Finding(message, survey.graph.nodes[node_id].span, node_id, fix=fix)
+
+
+@rule(Severity.ERROR)
+def fan_out_branches(survey: Survey) -> Iterator[Finding]:
+    """A fan-out has branches: edges without a condition.
+
+    Each of them begins a branch. An edge with a condition begins none: it says where the run goes after the
+    branches. So a fan-out without any other edge has nothing to run (spec 4.8).
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] fan [shape=component] exit [shape=Msquare]
+            start -> fan  fan -> exit [condition="outcome=success"] }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] fan [shape=component] a [prompt="A"] b [prompt="B"]
+            exit [shape=Msquare]  start -> fan  fan -> a -> exit  fan -> b -> exit }
+    """
+    for node_id in survey.joins:
+        if not branch_edges(survey.graph, node_id):
+            message = f'the fan-out "{node_id}" has no branches'
+            fix = Fix("draw an edge without a condition for each branch")
+            yield Finding(message, survey.graph.nodes[node_id].span, node_id, fix=fix)
+
+
+@rule(Severity.ERROR)
+def fan_out_policy(survey: Survey) -> Iterator[Finding]:
+    """The join policy of a fan-out can be met by its branches.
+
+    `k_of_n` needs `join_k`, at most as many as there are branches; `quorum` needs `join_quorum`, a fraction
+    above 0 and at most 1. One that the policy does not read is a WARNING: it changes nothing (spec 4.8). The same holds
+    for the items of a stage with `for_each`, of which there are at most `max_items`.
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] fan [shape=component, join_policy=k_of_n, join_k=3]
+            a [prompt="A"] b [prompt="B"] exit [shape=Msquare]
+            start -> fan  fan -> a -> exit  fan -> b -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] fan [shape=component, join_policy=k_of_n, join_k=2]
+            a [prompt="A"] b [prompt="B"] exit [shape=Msquare]
+            start -> fan  fan -> a -> exit  fan -> b -> exit }
+    """
+    counts = {node_id: (len(branch_edges(survey.graph, node_id)), BRANCHES) for node_id in survey.joins}
+    for node in survey.having(FOR_EACH):
+        if is_repeated(node.attrs, survey.types[node.id]):
+            counts[node.id] = node.get(MAX_ITEMS, int, DEFAULT_MAX_ITEMS), ITEMS
+    for node_id, (count, noun) in counts.items():
+        node = survey.graph.nodes[node_id]
+        yield from _unread(node)
+        if not count or not _is_readable(node):
+            continue  # other rules say so
+        try:
+            policy_of(node, count, noun)
+        except OptionError as error:
+            name = _PARAMETERS[node.get("join_policy", str, "")]
+            span = value_span(node, name if name in node.attrs else "join_policy")
+            yield Finding(error.message, span, node_id, fix=Fix(error.hint))
+
+
+def _is_readable(node: Node) -> bool:
+    """Whether the values of its policies are of their types; else ``bad_value`` speaks of them."""
+    if node.get("join_policy", str, JOIN_POLICIES[0]) not in JOIN_POLICIES:
+        return False
+    if node.get("error_policy", str, ERROR_POLICIES[0]) not in ERROR_POLICIES:
+        return False
+    join_k, quorum = node.get("join_k", int), node.get("join_quorum", float)
+    is_count = "join_k" not in node.attrs or (join_k is not None and join_k >= 1)
+    return is_count and ("join_quorum" not in node.attrs or quorum is not None)
+
+
+def _unread(node: Node) -> Iterator[Finding]:
+    policy = node.get("join_policy", str, JOIN_POLICIES[0])
+    for reader, name in _PARAMETERS.items():
+        if name in node.attrs and policy != reader and policy in JOIN_POLICIES:
+            message = f'{name} of "{node.id}" changes nothing: its join_policy is {policy}'
+            fix = Fix(f"set join_policy={reader}, or remove {name}")
+            yield Finding(message, name_span(node, name), node.id, fix=fix, severity=Severity.WARNING)
+
+
+@rule(Severity.WARNING)
+def branch_start(survey: Survey) -> Iterator[Finding]:
+    """Each branch of a fan-out begins at a node of its own, before the join.
+
+    A branch that begins where the branches meet is empty and counts as a success at once, which decides
+    `first_success` before anything ran. Two branches with the same first node do the same work twice. One
+    that begins at the fan-out itself is an ERROR: it fans out again and again (ruling 22).
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] fan [shape=component] a [prompt="A"]
+            join [shape=tripleoctagon] exit [shape=Msquare]
+            start -> fan  fan -> a -> join  fan -> join  join -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] fan [shape=component] a [prompt="A"] b [prompt="B"]
+            join [shape=tripleoctagon] exit [shape=Msquare]
+            start -> fan  fan -> a -> join  fan -> b -> join  join -> exit }
+    """
+    for node_id, join in survey.joins.items():
+        begun: set[str] = set()
+        for edge in branch_edges(survey.graph, node_id):
+            target, severity = edge.target, None
+            if target == node_id:
+                what, severity = (
+                    f'a branch of "{node_id}" leads back to the fan-out itself, without end',
+                    Severity.ERROR,
+                )
+            elif target == join.node_id:
+                what = f'the branch of "{node_id}" to "{target}" is empty: the branches meet there'
+            elif target in begun:
+                what = f'two branches of "{node_id}" begin at "{target}" and do the same work'
+            else:
+                begun.add(target)
+                continue
+            fix = Fix("lead the edge to the first node of a branch, or remove it")
+            yield Finding(what, edge.span, node_id, (node_id, target), fix, severity)
+
+
+@rule(Severity.INFO)
+def branch_condition(survey: Survey) -> Iterator[Finding]:
+    """An edge of a fan-out that has a condition begins no branch.
+
+    It is judged after the branches, and taken in place of the way to the join when it holds: it says what
+    happens when the fan-out fails, for example (ruling 22).
+
+    Bad, if `b` was meant to be a branch:
+
+        digraph { start [shape=Mdiamond] fan [shape=component] a [prompt="A"] b [prompt="B"]
+            exit [shape=Msquare]
+            start -> fan  fan -> a -> exit  fan -> b [condition="context.wanted=yes"]  b -> exit }
+
+    Good, with the decision in the branch:
+
+        digraph { start [shape=Mdiamond] fan [shape=component] a [prompt="A"] b [prompt="B"]
+            wanted [shape=diamond] exit [shape=Msquare]
+            start -> fan  fan -> a -> exit  fan -> wanted
+            wanted -> b [condition="context.wanted=yes"]  wanted -> exit  b -> exit }
+    """
+    for edge, text in survey.conditional_edges:
+        if edge.source in survey.joins:
+            message = (
+                f"the edge {edge.source} -> {edge.target} starts no branch: it is taken after the branches "
+                f"when `{text.strip()}` holds"
+            )
+            ends = (edge.source, edge.target)
+            fix = Fix("remove the condition if the edge should start a branch")
+            yield Finding(message, value_span(edge, "condition"), edge.source, ends, fix)
+
+
+@rule(Severity.WARNING)
+def fan_in_without_fan_out(survey: Survey) -> Iterator[Finding]:
+    """A fan-in comes after a fan-out.
+
+    One that no fan-out leads to has no results to choose from and fails, unless a handler of your own has
+    written `parallel.results` (spec 4.9).
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] a [prompt="A"] join [shape=tripleoctagon] exit [shape=Msquare]
+            start -> a -> join -> exit }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] fan [shape=component] a [prompt="A"] b [prompt="B"]
+            join [shape=tripleoctagon] exit [shape=Msquare]
+            start -> fan  fan -> a -> join  fan -> b -> join  join -> exit }
+    """
+    fan_ins = survey.of_type(FAN_IN_TYPE)
+    if not fan_ins:
+        return
+    after = walked(survey.of_type(PARALLEL_TYPE), survey.onward, ())
+    for node_id in fan_ins:
+        if node_id not in after:
+            message = f'no fan-out leads to the fan-in "{node_id}": it has no results to choose from'
+            fix = Fix("put a node of shape component before it, or give it another shape")
+            yield Finding(message, survey.graph.nodes[node_id].span, node_id, fix=fix)
+
+
+FAN_OUT_RULES: Final = (
+    no_join,
+    fan_out_branches,
+    fan_out_policy,
+    branch_start,
+    branch_condition,
+    fan_in_without_fan_out,
+)

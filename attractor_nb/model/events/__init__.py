@@ -10,23 +10,11 @@ nobody changes an event. Durable events are numbered 1, 2, 3 … without gaps wi
 an ephemeral event (``is_durable`` false) carries the number of the durable one before it.
 """
 
-from attractor_nb.model.events.call_events import ModelCallEnded, ModelCallWaiting, ToolCallEnded
-from attractor_nb.model.events.child_events import (
-    ChildEnded,
-    ChildStarted,
-    ChildSteered,
-    InstructionCarried,
-    InstructionGiven,
-)
-from attractor_nb.model.events.debugging import DebuggerChanged, DebuggerMoved, DebuggerStopped
 from attractor_nb.model.events.event import Event, EventObserver
-from attractor_nb.model.events.fan_out_events import (
-    ParallelBranchCompleted,
-    ParallelBranchStarted,
-    ParallelCompleted,
-    ParallelStarted,
-)
-from attractor_nb.model.events.interviews import (
+from attractor_nb.model.events.pauses import (
+    DebuggerChanged,
+    DebuggerMoved,
+    DebuggerStopped,
     InterviewCompleted,
     InterviewInformed,
     InterviewStarted,
@@ -36,8 +24,13 @@ from attractor_nb.model.events.pipelines import (
     LOG_FORM,
     SESSION_STARTS,
     CheckpointSaved,
+    ChildEnded,
+    ChildStarted,
+    ChildSteered,
     EventsDropped,
     GoalGateUnsatisfied,
+    InstructionCarried,
+    InstructionGiven,
     PipelineCompleted,
     PipelineFailed,
     PipelineForked,
@@ -51,6 +44,12 @@ from attractor_nb.model.events.pipelines import (
 )
 from attractor_nb.model.events.reading import EVENT_TYPES, ChildEvent, UnknownEvent, event_from_plain, read_event
 from attractor_nb.model.events.stages import (
+    ModelCallEnded,
+    ModelCallWaiting,
+    ParallelBranchCompleted,
+    ParallelBranchStarted,
+    ParallelCompleted,
+    ParallelStarted,
     StageCompleted,
     StageEnd,
     StageEvent,
@@ -58,6 +57,7 @@ from attractor_nb.model.events.stages import (
     StageOutput,
     StageRetrying,
     StageStarted,
+    ToolCallEnded,
 )
 
 __all__ = [

@@ -8,21 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Union
 
 import msgspec
 
-from attractor_nb.model.events import (
-    call_events,
-    child_events,
-    debugging,
-    fan_out_events,
-    interviews,
-    pipelines,
-    stages,
-)
+from attractor_nb.model.events import pauses, pipelines, stages
 from attractor_nb.model.events.event import Event, RunEvent
 from attractor_nb.model.events.stages import StageSignal
 from attractor_nb.model.record import converted, decoder_of, in_words, no_values
 
-MODULES: Final = (pipelines, stages, call_events, interviews, fan_out_events, child_events, debugging)
-"""Where events are defined: to define one there is all that it takes."""
+MODULES: Final = (pauses, pipelines, stages)
+"""The modules that define events; an event is defined there and registered nowhere else."""
 
 
 class ChildEvent(StageSignal, kw_only=True):

@@ -1,4 +1,4 @@
-"""Stages and their attempts: intent, output, end."""
+"""Events of stages: attempts, calls of models and tools, fan-outs and their branches."""
 
 from __future__ import annotations
 
@@ -141,3 +141,131 @@ class StageOutput(StageSignal, kw_only=True):
     is_durable: ClassVar[bool] = False
     text: str = ""  #: The piece.
     channel: str = always("response")  #: ``response``, ``stdout`` or ``stderr``.
+
+
+# Calls within an attempt: of a model, and of the tools that it asked for (spec 4.5, 9.7).
+
+
+class ModelCallEnded(StageSignal, kw_only=True):
+    """A model was asked once, and answered or failed."""
+
+    model: str = ""  #: Who was asked, with the provider before it: ``openai:gpt-5.2``.
+    duration: float = always(0.0)  #: Seconds from the request to the end of the answer.
+    usage: Usage | None = None  #: What it consumed; None when nobody said.
+    #: Why the answer ended: ``stop``, ``length``, ``tool_call``, ``content_filter``; empty when the call failed.
+    finish: str = ""
+    error: str = ""  #: Why it failed, or empty.
+    #: The kind of failure in a word of few: the HTTP status (``429``), ``timeout``, or the name of an exception's
+    #: class; empty when it did not fail.
+    error_type: str = ""
+    thread: str = ""  #: The conversation that it went on with, or empty.
+    #: The model as its server names it in the answer: ``gpt-5.2-2026-05-01``; empty when it does not.
+    answered_by: str = ""
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        if self.error:
+            return f"{self.name}: {self.model} failed: {self.error}"
+        tokens = f", {self.usage.total_tokens} tokens" if self.usage else ""
+        return f"{self.name}: {self.model} answered in {self.duration:.1f} s{tokens}"
+
+
+class ModelCallWaiting(StageSignal, kw_only=True):
+    """A request waits until the rates of its provider allow it; announced when that takes over a second."""
+
+    model: str = ""  #: Who will be asked, with the provider before it.
+    seconds: float = always(0.0)  #: How long it waits at least.
+    rates: str = ""  #: The bounds, in words: ``60 requests a minute``.
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"{self.name}: waits about {self.seconds:.0f} s for {self.model} ({self.rates})"
+
+
+class ToolCallEnded(StageSignal, kw_only=True):
+    """A tool that a model asked for was called, or skipped by a hook (spec 9.7)."""
+
+    tool: str = ""  #: Its name.
+    call_id: str = ""  #: The model's name of the call.
+    #: What it was called with; long texts are cut off.
+    arguments: Mapping[str, Any] = msgspec.field(default_factory=no_values)
+    duration: float = always(0.0)  #: Seconds, hooks included.
+    result: str = ""  #: The beginning of what the model was told.
+    error: str = ""  #: Why it failed, or empty.
+    skipped: str = ""  #: Why the pre-hook skipped it, or empty.
+    #: What the hooks came to, oldest first: ``pre`` or ``post``, the exit code, and the end of what they wrote to
+    #: stderr.
+    hooks: tuple[tuple[str, int, str], ...] = ()
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        if self.skipped:
+            return f"{self.name}: {self.tool} was skipped: {self.skipped}"
+        return f"{self.name}: {self.tool} failed: {self.error}" if self.error else f"{self.name}: {self.tool}"
+
+
+# Fan-outs and their branches (spec 4.8).
+
+
+class ParallelStarted(StageSignal, kw_only=True):
+    """A fan-out begins, or begins again because it is tried again."""
+
+    branch_count: Count = always(0)  #: How many branches it has.
+    join: str = ""  #: Where they meet; empty when they run to their ends.
+    join_policy: str = ""  #: When it has succeeded.
+    error_policy: str = ""  #: What a failed branch means for the others.
+    max_parallel: Count = always(0)  #: How many run at the same time.
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        count = f"{self.branch_count} branch{'es' * (self.branch_count != 1)}"
+        return f"{self.name}: {count}, {self.max_parallel} at a time, {self.join_policy}"
+
+
+class ParallelBranchStarted(StageSignal, kw_only=True):
+    """A branch begins. ``name`` is the fan-out, ``branch`` its own path, ``index`` its place from 0."""
+
+    id: str = ""  #: Its id among the branches.
+    start_node: str = ""  #: Where it begins.
+    edge: Count | None = None  #: Position of the edge that leads there in ``Graph.edges``.
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"{self.name}: branch {self.id} started"
+
+
+class ParallelBranchCompleted(StageSignal, kw_only=True):
+    """A branch ended. ``name`` is the fan-out, ``branch`` its own path, ``index`` its place from 0."""
+
+    id: str = ""  #: Its id among the branches.
+    duration: float = always(0.0)  #: Seconds, in this session.
+    success: bool = False  #: Whether it counts as a success.
+    status: str = ""  #: ``success``, ``partial_success``, ``fail``, or ``skipped`` when it was cancelled.
+    failure_reason: str = ""  #: Why it failed or was cancelled, or empty.
+    exit_id: str = ""  #: The exit node that it came to, or empty.
+    veto: str = ""  #: Why the fan-out fails whatever its policies say, or empty.
+    return_target: str = ""  #: Where the fan-out is to go on, then, or empty.
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        why = f": {self.failure_reason}" if self.failure_reason else ""
+        return f"{self.name}: branch {self.id} {self.status} in {self.duration:.1f} s{why}"
+
+
+class ParallelCompleted(StageSignal, kw_only=True):
+    """All branches of a fan-out ended. ``duration`` in seconds, in this session."""
+
+    duration: float = always(0.0)
+    success_count: Count = always(0)
+    failure_count: Count = always(0)
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return f"{self.name}: {self.success_count} succeeded, {self.failure_count} failed"

@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from attractor_nb.runtime import execution, launch, rewind
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.runtime.handles.run_result import RunResult
-    from attractor_nb.studio.edit.run_form import RunForm
-    from attractor_nb.studio.estimate import recorded_check
+    from attractor_nb.studio.edit.editor_requests import RunForm
+    from attractor_nb.studio.estimate import hindsight
 else:
     execution = later("attractor_nb.runtime.execution")
     launch = later("attractor_nb.runtime.launch")
     pipeline_run = later("attractor_nb.pipeline.run")
     rewind = later("attractor_nb.runtime.rewind")
-    recorded_check = later("attractor_nb.studio.estimate.recorded_check")
+    hindsight = later("attractor_nb.studio.estimate.hindsight")
 
 
 class Starting(Definition):
@@ -190,14 +190,14 @@ class Trying(Definition):
             CheckFailed: It did something else, or made a call that was not recorded; says what.
             OptionError: An option or the cassette is unusable.
         """
-        steps, status = recorded_check.read_expectation(path, outcome)
+        steps, status = hindsight.read_expectation(path, outcome)
         mode = getattr(cassette, "mode", None) or "replay"
         defaults = {"durability": "none", "is_shown": False, "cassette": cassette, "cassette_mode": mode}
         chosen = launch.options_for(self, defaults, **options)
         launch.refuse_own_loop(chosen.host)
         with held_interrupts() as interrupt:
             result = launch.start_run(self, chosen, interrupt, is_waited_for=True).result()
-        recorded_check.check_result(result, steps, status, is_unused_allowed=allow_unused)
+        hindsight.check_result(result, steps, status, is_unused_allowed=allow_unused)
         return result
 
     @takes(StepKeywords, **dict.fromkeys(StepKeywords.__annotations__))
@@ -235,7 +235,7 @@ class FillingIn(Definition):
     @takes(ResumeKeywords)
     def form(self, **options: Unpack[ResumeKeywords]) -> RunForm:
         """A form for the inputs that the graph declares: in a notebook fields and a button that starts a run."""
-        from attractor_nb.studio.edit.run_form import RunForm  # noqa: PLC0415 - for who fills in forms
+        from attractor_nb.studio.edit.editor_requests import RunForm  # noqa: PLC0415 - for who fills in forms
 
         check_names(options)
         return RunForm(self, options)

@@ -12,7 +12,7 @@ from attractor_nb.model.bounded_json import read_bounded_json
 from attractor_nb.model.calls.call_content import INPUTS_FILE, CacheLook, InputChange
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.model.texts import did_you_mean
-from attractor_nb.views.columns import one_line
+from attractor_nb.views.table import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -33,10 +33,9 @@ if TYPE_CHECKING:
 
     from attractor_nb.cassettes import CassetteReport
     from attractor_nb.context import Context
-    from attractor_nb.decisions.overrides import Pin
+    from attractor_nb.decisions.log_folds import Pin
     from attractor_nb.model.graph import Graph
-    from attractor_nb.model.outcome import Outcome, StageStatus, Usage
-    from attractor_nb.model.result_marks import ResultMarks
+    from attractor_nb.model.outcome import Outcome, ResultMarks, StageStatus, Usage
     from attractor_nb.runtime.handles import cache_verdict
     from attractor_nb.runtime.handles.cache_verdict import Why
     from attractor_nb.runtime.workspace import worktree

@@ -18,7 +18,7 @@ import msgspec
 from attractor_nb.context import ARTIFACT_THRESHOLD_BYTES
 from attractor_nb.errors import CheckpointCorrupt, StorageError
 from attractor_nb.model.redacted import REFERENCE_TYPE
-from attractor_nb.model.shortage import is_shortage
+from attractor_nb.model.stop import is_shortage
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.storage.files.atomic import read_plain_file, sweep, write_whole
 from attractor_nb.storage.files.disk import Disk, entry_names, storage_error

@@ -10,17 +10,15 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from attractor_nb.model.branch import parts_of
-from attractor_nb.model.events import StageStarted
+from attractor_nb.model.events import Event, StageStarted
 from attractor_nb.model.events.logged_events import LoggedEvents
 from attractor_nb.storage.files.disk import Disk, storage_error
 from attractor_nb.storage.run_directory import BRANCHES_NAME, RunDirectory
-from attractor_nb.storage.stages.stage_directories import StageDirectories
-from attractor_nb.storage.stages.stage_names import StageNames
+from attractor_nb.storage.stages.stage_directories import StageDirectories, StageNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from attractor_nb.model.events import Event
     from attractor_nb.storage.attempt_files import DirectoryStageFiles
 
 Place = tuple[str, str]

@@ -12,20 +12,24 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from typing import TYPE_CHECKING
+import os
+import re
+import stat
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from attractor_nb.errors import StorageError
 from attractor_nb.storage.attempt_files import MAX_STATUS_BYTES, DirectoryStageFiles
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file, sweep
-from attractor_nb.storage.files.disk import Disk, entry_names, storage_error
+from attractor_nb.storage.files.disk import Disk, entry_names, open_below, storage_error
 from attractor_nb.storage.files.strict_json import JsonProblem, read_json
 from attractor_nb.storage.run_directory import STATUS_NAME, VISITS_NAME, RunDirectory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
-
-    from attractor_nb.storage.stages.stage_names import StageNames
 
 
 class StageDirectories:
@@ -202,3 +206,224 @@ def recorded_attempt(name: str | Path, parent: int | None = None) -> tuple[int, 
     except (StorageError, JsonProblem, KeyError, TypeError):
         return (0, 0)
     return (visit, attempt) if type(visit) is int and type(attempt) is int else (0, 0)
+
+
+# Directory names of stages: the node id, wherever that is safe on every file system (ruling 32).
+#
+# An id that a file system may refuse, that some file systems take for another id (``Plan`` and
+# ``plan``), or that the run directory needs itself is escaped: a readable beginning, ``~``, and a digest
+# of the id. No id that is kept as it is contains ``~``.
+
+MAX_NAME_LENGTH = 100
+_UNSAFE_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
+RUN_ENTRIES = frozenset(
+    {
+        *(
+            "artifacts",
+            "visits",
+            "branches",
+            "children",
+            "threads",
+            "workspace",
+            "worktree",
+            "pipeline.dot",
+            "events.jsonl",
+            "owner.json",
+            "owner.lock",
+        ),
+        *("checkpoint.json", "checkpoint.previous.json", "manifest.json", "manifest.previous.json"),
+    }
+)
+"""What the run directory needs itself."""
+_RESERVED_BEGINNING = "restart-"
+_DEVICES = frozenset(
+    {"con", "prn", "aux", "nul", *(f"{kind}{number}" for kind in ("com", "lpt") for number in range(10))}
+)
+"""Names that Windows keeps for itself, with whatever ending."""
+_TAKEN = "|".join([*(rf"{name}(?:\.|\Z)" for name in _DEVICES), *(rf"{re.escape(name)}\Z" for name in RUN_ENTRIES)])
+_SAFE = re.compile(
+    rf"(?!{_RESERVED_BEGINNING}|{_TAKEN})[a-z0-9_](?:[a-z0-9_.-]{{0,{MAX_NAME_LENGTH - 2}}}[a-z0-9_-])?",
+    re.ASCII | re.IGNORECASE,
+)
+"""One expression, because a resume asks it of each stage that was visited."""
+
+
+def is_safe_name(node_id: str) -> bool:
+    """Whether a node id can be a directory name everywhere.
+
+    >>> is_safe_name("plan"), is_safe_name("CON"), is_safe_name("artifacts"), is_safe_name("a/b")
+    (True, False, False, False)
+    """
+    return _SAFE.fullmatch(node_id) is not None
+
+
+def escaped_name(node_id: str) -> str:
+    """A safe name for any node id.
+
+    >>> escaped_name("a/b")
+    'a_b~c14cddc033f64b9d'
+    """
+    digest = sha256(node_id.encode("utf-8", "surrogatepass")).hexdigest()
+    beginning = _UNSAFE_CHARACTER.sub("_", node_id[:40]).lstrip("-")
+    return f"{beginning}~{digest[:16]}"
+
+
+class StageNames:
+    """The directory names of a run's nodes; no two nodes share one.
+
+    Of ids that differ in case alone the first one visited keeps its spelling.
+    """
+
+    def __init__(self, escaped: Mapping[str, str], visited: Iterable[str] = ()) -> None:
+        """Take up recorded names.
+
+        Args:
+            escaped: Recorded names of the nodes whose name is not their id; a name that is not the
+                one we would give did not come from us and is not used.
+            visited: Nodes that have a directory already, in the order of their first visit.
+        """
+        self._names = {node_id: name for node_id, name in escaped.items() if name == escaped_name(node_id)}
+        self._taken = {name.casefold() for name in self._names.values()}
+        for node_id in visited:
+            self.name_of(node_id)
+
+    def name_of(self, node_id: str) -> str:
+        """The directory name of a node; the first call decides it."""
+        name = self._names.get(node_id)
+        if name is None:
+            folded = node_id.casefold()
+            if folded in self._taken or not is_safe_name(node_id):
+                return self.escape(node_id)
+            name = self._names[node_id] = node_id
+            self._taken.add(folded)
+        return name
+
+    def escape(self, node_id: str) -> str:
+        """Give a node another name than its id: what is not ours has that one."""
+        name = self._names[node_id] = escaped_name(node_id)
+        self._taken.add(name.casefold())
+        return name
+
+    @property
+    def escaped(self) -> dict[str, str]:
+        """The names that are not their node's id, for the manifest."""
+        return {node_id: name for node_id, name in self._names.items() if name != node_id}
+
+
+def recorded_name(node_id: str, escaped: Mapping[str, str]) -> str:
+    """The directory name of a node in a run whose manifest records these escaped names."""
+    return StageNames(escaped).name_of(node_id)
+
+
+# The files that an attempt left in its directory, for display: names, sizes, the beginning of a text.
+#
+# Links are not followed and pipes are not opened: a stage's program may have planted some. A directory is
+# listed as it is now, and its owner may continue to write.
+
+MAX_LISTED: Final = 200
+_OPEN: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class StageFile(msgspec.Struct, frozen=True):
+    """A file of an attempt."""
+
+    name: str  #: Its path in the directory, with ``/`` between folders.
+    size: int  #: Bytes.
+    problem: str = ""  #: Why it cannot be read, or empty.
+
+
+class Listing(msgspec.Struct, frozen=True):
+    """The files of an attempt."""
+
+    files: tuple[StageFile, ...]  #: In the order of their names, folders last.
+    is_cut: bool = False  #: There are more than are listed.
+
+
+def list_stage(directory: Path, root: Path, limit: int = MAX_LISTED) -> Listing:
+    """The files of an attempt; those of other visits are not among them. Nothing when there is no directory.
+
+    Args:
+        directory: The attempt's directory.
+        root: The run directory; no link is followed on the way from it.
+        limit: The maximum number of files to list.
+    """
+    found: list[StageFile] = []
+    waiting = [""]
+    while waiting:
+        inside = waiting.pop()
+        for name, facts in _entries(directory / inside if inside else directory, root):
+            path = f"{inside}/{name}" if inside else name
+            if name.startswith(TEMPORARY_PREFIX) or path == VISITS_NAME:
+                continue
+            if stat.S_ISDIR(facts.st_mode):
+                waiting.append(path)
+            elif len(found) == limit:
+                return Listing(tuple(found), is_cut=True)
+            else:
+                problem = "" if stat.S_ISREG(facts.st_mode) else "not a plain file; it is not opened"
+                found.append(StageFile(path, facts.st_size if not problem else 0, problem))
+    return Listing(tuple(found))
+
+
+def _entries(directory: Path, root: Path) -> list[tuple[str, os.stat_result]]:
+    try:
+        descriptor = open_below(root, directory.relative_to(root).parts)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise storage_error(error, "list", directory) from error
+    try:
+        with os.scandir(descriptor) as listing:
+            return sorted(_present(listing))
+    except OSError as error:
+        raise storage_error(error, "list", directory) from error
+    finally:
+        os.close(descriptor)
+
+
+def _present(entries: Iterable[os.DirEntry[str]]) -> Iterator[tuple[str, os.stat_result]]:
+    for entry in entries:
+        with contextlib.suppress(FileNotFoundError):  # its owner has just renamed or removed it
+            yield entry.name, entry.stat(follow_symlinks=False)
+
+
+def read_beginning(directory: Path, name: str, max_bytes: int, root: Path) -> tuple[str, int] | None:
+    """The beginning of a file of an attempt, undecodable bytes replaced, and its size; None without one.
+
+    Args:
+        directory: The attempt's directory.
+        name: The file, with ``/`` between folders.
+        max_bytes: So much of it is read.
+        root: The run directory; no link is followed on the way from it.
+    """
+    *folders, last = name.split("/")
+    if any(part in {"", ".", ".."} or "\0" in part for part in (*folders, last)):
+        raise StorageError(f"{name!r} is not a file of a stage", hint="use a name that the list of files has")
+    opened = list[int]()
+    try:
+        opened.append(open_below(root, (*directory.relative_to(root).parts, *folders)))
+        opened.append(os.open(last, _OPEN, dir_fd=opened[-1]))
+        facts = os.fstat(opened[-1])
+        if not stat.S_ISREG(facts.st_mode):
+            raise StorageError(f"{directory / name} is not a plain file; it is not opened", path=name)
+        return _text(os.pread(opened[-1], max_bytes, 0), is_whole=facts.st_size <= max_bytes), facts.st_size
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise storage_error(error, "read", directory / name) from error
+    finally:
+        for descriptor in reversed(opened):
+            os.close(descriptor)
+
+
+def _text(data: bytes, *, is_whole: bool) -> str:
+    """Bytes as text; a character that was cut in two at the end is left out."""
+    if is_whole:
+        return data.decode("utf-8", "replace")
+    for back in range(4):
+        try:
+            return data[: len(data) - back].decode("utf-8")
+        except UnicodeDecodeError as error:
+            if error.end < len(data) - back:
+                break
+    return data.decode("utf-8", "replace")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,17 +18,14 @@ from attractor_nb.errors import StorageError
 from attractor_nb.model.record import Count, Record
 from attractor_nb.redaction import holds_secret, redacted
 from attractor_nb.storage.files.atomic import read_plain_file, sweep, write_whole
-from attractor_nb.storage.files.disk import storage_error
+from attractor_nb.storage.files.disk import Disk, storage_error
 from attractor_nb.storage.files.strict_json import MAX_BYTES, JsonProblem, json_bytes, read_json
-from attractor_nb.storage.run_directory import THREADS_NAME
-from attractor_nb.storage.stages.stage_names import escaped_name, is_safe_name
+from attractor_nb.storage.run_directory import THREADS_NAME, RunDirectory
+from attractor_nb.storage.stages.stage_directories import escaped_name, is_safe_name
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
     from pathlib import Path
 
-    from attractor_nb.storage.files.disk import Disk
-    from attractor_nb.storage.run_directory import RunDirectory
 
 _SUFFIX = ".json"
 

@@ -11,7 +11,6 @@ from markupsafe import Markup
 from attractor_nb.languages.condition.parser import value_text
 from attractor_nb.model.states import NodeStatus, RunStatus
 from attractor_nb.redaction import redacted_value
-from attractor_nb.views.columns import one_line
 from attractor_nb.views.drawings.drawing import MARK_PATHS, TIMES
 from attractor_nb.views.drawings.picture import Mark, Overlay
 from attractor_nb.views.drawings.svg import picture_html, render_svg
@@ -22,7 +21,7 @@ from attractor_nb.views.metrics import ELLIPSIS
 from attractor_nb.views.output_styles import compare_css
 from attractor_nb.views.state import EdgeState, NodeState
 from attractor_nb.views.summary_line import duration_text, price_text, usage_words
-from attractor_nb.views.table import Column, Table, table_html
+from attractor_nb.views.table import Column, Table, one_line, table_html
 from attractor_nb.views.texts.prose import prose_css, prose_of, shown_html
 from attractor_nb.views.texts.prose_code import rows_node
 from attractor_nb.views.texts.text_diff import Row, text_diff, word_diff

@@ -22,7 +22,7 @@ from attractor_nb.model.events import (
     StageEnd,
     StageStarted,
 )
-from attractor_nb.model.result_marks import ResultMarks
+from attractor_nb.model.outcome import ResultMarks
 from attractor_nb.model.states import ENDED, NodeStatus, shown_status
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.directory_survey import (
@@ -37,7 +37,7 @@ from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.manifest_file import current_status, manifest_from_events
 from attractor_nb.storage.map_directory import is_map, map_is_no_run
 from attractor_nb.storage.stored_run import check_directory
-from attractor_nb.views.columns import aligned, one_line
+from attractor_nb.views.table import aligned, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -16,10 +16,9 @@ from attractor_nb.redaction import redacted
 from attractor_nb.storage.manifest_file import GOES_ON, UNDER_WAY, WAITING
 from attractor_nb.storage.run_directory import utc_text
 from attractor_nb.storage.run_listing import HALF_DELETED, LASTING, UNREADABLE, RunSummary
-from attractor_nb.views.columns import one_line
 from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import cost_text, duration_text, price_text
-from attractor_nb.views.table import Column, Table
+from attractor_nb.views.table import Column, Table, one_line
 
 if TYPE_CHECKING:
     from attractor_nb.model.outcome import Usage

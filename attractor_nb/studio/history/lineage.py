@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.decisions.log_history import counted_events
 from attractor_nb.errors import RunError, RunNotFound
 from attractor_nb.model.events import PipelineForked, PipelineRestarted, PipelineRewound
-from attractor_nb.model.result_marks import ResultMarks
+from attractor_nb.model.outcome import ResultMarks
 from attractor_nb.model.states import RunStatus, shown_status
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.run_options import as_path
@@ -22,11 +22,11 @@ from attractor_nb.storage.manifest_file import current_status
 from attractor_nb.storage.run_directory import first_directory
 from attractor_nb.storage.stored_run import has_event_log, read_facts, read_run
 from attractor_nb.studio.history.history_table import mark_of
-from attractor_nb.views.columns import one_line
 from attractor_nb.views.drawings.svg import picture_bundle
 from attractor_nb.views.drawings.theme import drawing_css, drawing_rules, sheet
 from attractor_nb.views.markup import element, path_data
 from attractor_nb.views.metrics import shorten, text_width
+from attractor_nb.views.table import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.history.route_explanation import EdgeCandidate, RouteReasons
     from attractor_nb.model.outcome import Usage
     from attractor_nb.runtime.execution import Execution
-    from attractor_nb.storage.stages.stage_listing import StageFile
+    from attractor_nb.storage.stages.stage_directories import StageFile
 
 
 MAX_TEXT: Final = 20_000

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.views.columns import aligned, one_line
 from attractor_nb.views.drawings.theme import Theme, root_class
 from attractor_nb.views.markup import element, joined, style_sheet
 from attractor_nb.views.output_styles import inspection_css
-from attractor_nb.views.table import Column, Table, table_html, table_text
+from attractor_nb.views.table import Column, Table, aligned, one_line, table_html, table_text
 from attractor_nb.views.texts.prose import prose_css, prose_html, shown_parts
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from attractor_nb.model.vocabulary.shapes import FUNCTION_TYPE
 from attractor_nb.model.vocabulary.value_forms import FOR_EACH, list_key, value_at
 from attractor_nb.runtime.handles.cache_verdict import words_of_look
 from attractor_nb.runtime.workspace.worktree import place_facts
-from attractor_nb.storage.stages.stage_listing import Listing, list_stage, read_beginning
+from attractor_nb.storage.stages.stage_directories import Listing, list_stage, read_beginning
 from attractor_nb.studio.inspect.inspection import (
     AttemptLine,
     ContextChange,

@@ -17,21 +17,20 @@ from markupsafe import Markup
 
 from attractor_nb.errors import OptionError, RunError
 from attractor_nb.model.events import StageFailed
+from attractor_nb.model.outcome import ResultMarks
 from attractor_nb.model.redacted import redacted_graph
-from attractor_nb.model.result_marks import ResultMarks
 from attractor_nb.model.texts import did_you_mean, no_such_key
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.execution import Execution
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.run_listing import RunSummary
-from attractor_nb.views.columns import one_line
 from attractor_nb.views.drawings.picture import Mark, Overlay
 from attractor_nb.views.drawings.svg import picture_bundle, render_svg
 from attractor_nb.views.drawings.theme import Theme, drawing_css, drawing_rules, sheet
 from attractor_nb.views.markup import element
 from attractor_nb.views.metrics import text_width
 from attractor_nb.views.summary_line import cost_text, duration_text
-from attractor_nb.views.table import Column, Table, table_text
+from attractor_nb.views.table import Column, Table, one_line, table_text
 
 if TYPE_CHECKING:
     from attractor_nb.decisions.history.journal import Journal

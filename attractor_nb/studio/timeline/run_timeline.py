@@ -11,11 +11,10 @@ from attractor_nb.redaction import redacted_value
 from attractor_nb.studio.timeline.heat_view import MEASURES, heat
 from attractor_nb.studio.timeline.timeline import BY, MESSAGE, Bar, Cut, Timeline, timeline_of, timeline_plain
 from attractor_nb.studio.timeline.timeline_svg import timeline_svg
-from attractor_nb.views.columns import one_line
 from attractor_nb.views.drawings.svg import picture_bundle
 from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import duration_text
-from attractor_nb.views.table import Column, Table, table_text
+from attractor_nb.views.table import Column, Table, one_line, table_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.model.events import (
+    Event,
     InstructionGiven,
     InterviewCompleted,
     InterviewStarted,
@@ -26,15 +27,14 @@ from attractor_nb.model.events import (
     StageStarted,
     ToolCallEnded,
 )
-from attractor_nb.views.columns import one_line
 from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import duration_text
+from attractor_nb.views.table import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from attractor_nb.decisions.history.journal import AttemptRecord, Journal, VisitRecord
-    from attractor_nb.model.events import Event
 
 BY: Final = ("node", "branch")
 MAIN_LANE: Final = "run"

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.errors import OptionError
 from attractor_nb.redaction import redacted
 from attractor_nb.studio.timeline.timeline import ATTEMPT, HUMAN, RETRY_WAIT, Bar, Timeline, TimelineLane
-from attractor_nb.views.columns import one_line
 from attractor_nb.views.drawings.theme import Theme, drawing_css, drawing_rules, sheet
 from attractor_nb.views.markup import element, path_data
 from attractor_nb.views.metrics import shorten, text_width
 from attractor_nb.views.summary_line import duration_text
+from attractor_nb.views.table import one_line
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -39,7 +39,7 @@ from attractor_nb.backends.llm.tools.file_tools import (
 )
 from attractor_nb.errors import AttractorError, StageError, TerminalError
 from attractor_nb.maybe_async import call
-from attractor_nb.model.events.call_events import ToolCallEnded
+from attractor_nb.model.events.stages import ToolCallEnded
 from attractor_nb.model.texts import whole
 from attractor_nb.redaction import redacted
 

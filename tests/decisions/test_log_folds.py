@@ -2,8 +2,8 @@
 
 import pytest
 
-from attractor_nb.decisions.mark_fold import marks_of
-from attractor_nb.model.carried_state import SurvivingTotals
+from attractor_nb.decisions.log_folds import marks_of
+from attractor_nb.model.checkpoint import SurvivingTotals
 from attractor_nb.model.events import (
     ChildEnded,
     DebuggerChanged,
@@ -13,8 +13,7 @@ from attractor_nb.model.events import (
     StageFailed,
     StageStarted,
 )
-from attractor_nb.model.outcome import Outcome, StageStatus
-from attractor_nb.model.result_marks import ResultMarks
+from attractor_nb.model.outcome import Outcome, ResultMarks, StageStatus
 
 FAIL = Outcome(StageStatus.FAIL, failure_reason="no")
 
