@@ -24,7 +24,7 @@ MAX_SHOWN: Final = 60
 MAX_CHANGES: Final = 12
 MAX_TEXT_LINES: Final = 40
 _PARTS: Final = (
-    ("carried", "PromptContext"),
+    ("carried", "Carried"),
     ("prompt", "Prompt"),
     ("response", "Response"),
     ("stdout", "Output"),
