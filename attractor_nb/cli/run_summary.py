@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from attractor_nb.cli.quiet_progress import Tally
     from attractor_nb.pipeline.run import Run
     from attractor_nb.runtime.handles.run_result import RunResult
-    from attractor_nb.views.spending_fold import AttemptSpending
-    from attractor_nb.views.state import BranchView
+    from attractor_nb.views.state import AttemptSpending, BranchView
 
 
 def in_words(result: RunResult) -> str:

@@ -33,8 +33,7 @@ from attractor_nb.storage.manifest_file import read_manifest
 from attractor_nb.storage.stored_run import check_directory, has_event_log
 from attractor_nb.views.drawings.drawing import AGAIN, SEVERITY_LETTERS, TIMES
 from attractor_nb.views.folding import take_event
-from attractor_nb.views.spending_fold import so_far
-from attractor_nb.views.state import NodeState, RunView, first_words
+from attractor_nb.views.state import NodeState, RunView, first_words, so_far
 from attractor_nb.views.summary_line import duration_text, usage_words
 from attractor_nb.views.table import cells, one_line
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.handles import cache_verdict
     from attractor_nb.runtime.handles.cache_verdict import Why
     from attractor_nb.runtime.workspace import worktree
-    from attractor_nb.views import spending_fold, summary_line, text_table
+    from attractor_nb.views import state, summary_line, text_table
     from attractor_nb.views.changes_view import Changes
     from attractor_nb.views.drawings import svg
     from attractor_nb.views.state import RunView
@@ -47,7 +47,7 @@ else:
     worktree = later("attractor_nb.runtime.workspace.worktree")
     cache_verdict = later("attractor_nb.runtime.handles.cache_verdict")
     text_table = later("attractor_nb.views.text_table")
-    spending_fold = later("attractor_nb.views.spending_fold")
+    state = later("attractor_nb.views.state")
     svg = later("attractor_nb.views.drawings.svg")
     summary_line = later("attractor_nb.views.summary_line")
 
@@ -220,7 +220,7 @@ class Execution(Handle[RunResult]):
         if workdir := worktree.place_facts(self.logs_root).get("workdir"):
             facts["works in"] = str(workdir)
         facts["duration"] = summary_line.duration_text(self.view.duration)
-        if words := summary_line.usage_words(spending_fold.so_far(self.view)):
+        if words := summary_line.usage_words(state.so_far(self.view)):
             facts["used"] = ", ".join(words)
         return text_table.run_details(self.view, self.graph, facts)
 

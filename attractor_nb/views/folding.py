@@ -42,15 +42,6 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.states import NodeStatus, RunStatus
-from attractor_nb.views.spending_fold import (
-    count_attempt,
-    count_cut_off,
-    count_saved,
-    fold_call,
-    fold_waiting,
-    forget_under_way,
-    note_child,
-)
 from attractor_nb.views.state import (
     BranchView,
     ChildView,
@@ -60,7 +51,14 @@ from attractor_nb.views.state import (
     ItemsView,
     NodeState,
     RunView,
+    count_attempt,
+    count_cut_off,
+    count_saved,
     first_words,
+    fold_call,
+    fold_waiting,
+    forget_under_way,
+    note_child,
 )
 
 if TYPE_CHECKING:

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.bounds import MAP_BOUNDS
 from attractor_nb.model.states import PAUSED, NodeStatus, RunStatus
-from attractor_nb.views.spending_fold import so_far
+from attractor_nb.views.state import RunView, so_far
 from attractor_nb.views.table import one_line
 
 if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.outcome import Usage
-    from attractor_nb.views.state import RunView
 
 _SILENT_TYPES: Final = frozenset({"start", "exit", "conditional", "parallel", "parallel.fan_in"})
 """Handler types whose results nobody looks at."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.views.drawings.drawing import AGAIN, TIMES, detail_of
-from attractor_nb.views.state import EdgeState, NodeState, RunView
+from attractor_nb.views.state import AttemptSpending, EdgeState, NodeState, RunView
 from attractor_nb.views.summary_line import usage_words
 from attractor_nb.views.table import Column, Table, aligned, one_line, table_html
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.graph import Edge, Graph, Node
     from attractor_nb.model.outcome import Usage
-    from attractor_nb.views.spending_fold import AttemptSpending
 
 SHOWN_NODES: Final = 500
 """A cell keeps what it shows, and nobody reads more."""

@@ -22,7 +22,7 @@ from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.testing import ManualClock, ScriptedInterviewer, SeededRandomness
-from attractor_nb.views.spending_fold import so_far
+from attractor_nb.views.state import so_far
 
 LINE = "a b c start -> a -> b -> c -> done"
 

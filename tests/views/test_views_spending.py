@@ -21,8 +21,7 @@ from attractor_nb.model.events import (
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.model.states import RunStatus
 from attractor_nb.views.folding import fold_event
-from attractor_nb.views.spending_fold import CallCount, so_far
-from attractor_nb.views.state import RunView
+from attractor_nb.views.state import CallCount, RunView, so_far
 from attractor_nb.views.summary_line import price_text, run_summary, usage_words
 from attractor_nb.views.text_table import run_table, text_table
 

@@ -26,7 +26,7 @@ from attractor_nb.model.texts import no_such_key
 from attractor_nb.runtime.handles.presenters import name_of
 from attractor_nb.runtime.prepare.run_options import BackendSpec, as_dict
 from attractor_nb.views.folding import take_event
-from attractor_nb.views.state import RunView
+from attractor_nb.views.state import AttemptSpending, RunView
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from attractor_nb.views import summary_line
     from attractor_nb.views.changes_view import Changes
     from attractor_nb.views.drawings import svg
-    from attractor_nb.views.spending_fold import AttemptSpending
 else:
     worktree = later("attractor_nb.runtime.workspace.worktree")
     cache_verdict = later("attractor_nb.runtime.handles.cache_verdict")

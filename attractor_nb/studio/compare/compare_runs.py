@@ -32,7 +32,7 @@ from attractor_nb.studio.compare.run_alignment import (
     step_of,
     unite,
 )
-from attractor_nb.views.spending_fold import so_far
+from attractor_nb.views.state import so_far
 from attractor_nb.views.table import table_text
 
 if TYPE_CHECKING:
