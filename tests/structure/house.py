@@ -6,6 +6,7 @@ Usage: python tests/structure/house.py
 from __future__ import annotations
 
 import ast
+import asyncio
 import io
 import re
 import sys
@@ -83,23 +84,30 @@ def attempt() -> tuple[int, int]:
     calls = 0
     is_within = False
 
-    def see(frame, event, _argument):
+    def see(frame, event, argument):
         nonlocal calls, is_within
-        if event != "call" or not frame.f_code.co_filename.startswith(str(PACKAGE)):
+        place = frame.f_code.co_filename
+        if event not in {"call", "return"} or not place.startswith(str(PACKAGE)):
             return
-        if frame.f_code.co_name == "run" and frame.f_code.co_filename.endswith("engine/attempts.py"):
-            is_within = frame.f_locals.get("planned") is not None and frame.f_locals["planned"].id == "work"
+        if frame.f_code.co_name == "run" and place.endswith("engine/attempts.py"):
+            is_within = argument is None and frame.f_locals["effect"].planned.id == "work"
+        if event == "return":
+            return
         if is_within:
-            files.add(frame.f_code.co_filename)
+            files.add(place)
             calls += 1
 
     pipeline = Pipeline(CHAIN, backend=lambda prompt: "done")
     pipeline.run(wait=True, durability="none")
-    sys.setprofile(see)
-    try:
-        pipeline.run(wait=True, durability="none", host="thread")
-    finally:
-        sys.setprofile(None)
+
+    async def run_here():
+        sys.setprofile(see)
+        try:
+            await pipeline.run(durability="none", host="kernel")
+        finally:
+            sys.setprofile(None)
+
+    asyncio.run(run_here())
     return len(files), calls
 
 
@@ -109,6 +117,7 @@ def figures() -> dict[str, float]:
     kinds = [line_kinds(path) for path in paths]
     lines = count_lines(paths)
     begun = [re.match(r"\w+", text) for text in docstrings()]
+    files, calls = attempt()
     questions = sum(word is not None and word[0] in QUESTION_WORDS for word in begun)
     return {
         "lines of code proper": sum(code for code, _ in kinds),
@@ -119,6 +128,8 @@ def figures() -> dict[str, float]:
         "JavaScript and CSS lines": count_lines(front_end()),
         "docstrings that begin with a question word, percent": round(100 * questions / len(begun), 1),
         "exceptions to the import contracts": exceptions(),
+        "files that one model attempt runs through": files,
+        "calls of one model attempt": calls,
     }
 
 
