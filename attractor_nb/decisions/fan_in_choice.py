@@ -1,6 +1,7 @@
 """The choice of the best branch of a fan-out, and the updates of it that reach the run (spec 4.9; ruling 22).
 
-A candidate is a branch that was walked to its end; only one that succeeded can win. The answer of a model is
+A candidate is a branch that was walked to its end; only one that succeeded can win, and one whose stages were all
+skipped has not (ruling 17a). The answer of a model is
 read strictly: anything but exactly one candidate is no answer.
 """
 
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
+from attractor_nb.model.branch import IDLE_KEY
 from attractor_nb.model.calls.call_content import fenced
 from attractor_nb.model.outcome import StageStatus, read_status
 from attractor_nb.model.texts import excerpt, fair_shares
@@ -47,6 +49,12 @@ class Candidate(msgspec.Struct, frozen=True):
     notes: str = ""  #: What its last stage said.
     failure_reason: str = ""  #: Why it failed, or empty.
     context_updates: Mapping[str, Any] = {}  #: What its stages changed.
+    is_idle: bool = False  #: Each of its stages was skipped.
+
+    @property
+    def ending(self) -> str:
+        """How it ended, in a word."""
+        return StageStatus.SKIPPED.value if self.is_idle else self.status.value
 
 
 class UnreadableResults(ValueError):
@@ -85,12 +93,13 @@ def _candidate(number: int, entry: object) -> Candidate:
         str(plain.get("notes") or ""),
         str(plain.get("failure_reason") or ""),
         cast("dict[str, Any]", updates) if isinstance(updates, dict) else {},
+        plain.get(IDLE_KEY) is True and status.is_success,
     )
 
 
 def eligible(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
-    """Those that can win: a failed branch is never the best of them (spec 4.9)."""
-    return tuple(each for each in candidates if each.status.is_success)
+    """Those that can win: a failed branch is never the best of them (spec 4.9), nor a skipped one (ruling 17a)."""
+    return tuple(each for each in candidates if each.status.is_success and not each.is_idle)
 
 
 def ranked(candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -211,6 +220,11 @@ def own_updates(candidate: Candidate) -> dict[str, Any]:
     }
 
 
+def without_winner(present: Iterable[str]) -> dict[str, Any]:
+    """The updates that remove the winner of an earlier fan-in from the keys that are in the context now."""
+    return {key: None for key in present if key.startswith(PREFIX)}
+
+
 def winner_updates(best: Candidate, present: Iterable[str] = ()) -> dict[str, Any]:
     """The keys ``parallel.fan_in.*`` of a winner; those of an earlier fan-in are replaced, never mixed.
 
@@ -221,7 +235,7 @@ def winner_updates(best: Candidate, present: Iterable[str] = ()) -> dict[str, An
         best: The winner.
         present: The keys that are in the context now.
     """
-    updates: dict[str, Any] = {key: None for key in present if key.startswith(PREFIX)}
+    updates = without_winner(present)
     updates.update((f"{PREFIX}{key}", value) for key, value in own_updates(best).items())
     return {**updates, BEST_ID_KEY: best.id, BEST_OUTCOME_KEY: best.status.value}
 

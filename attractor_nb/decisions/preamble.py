@@ -193,7 +193,7 @@ def claim_branches(page: PreamblePage) -> None:
     for branch in _branches(page.past):
         notes = "" if branch.notes.startswith(COMPLETED) else branch.notes
         text = one_line(branch.failure_reason or notes, page.amount.notes)
-        status = f"{branch.status.value} - {text}" if text else branch.status.value
+        status = f"{branch.ending} - {text}" if text else branch.ending
         output = output_of(branch, _UNCUT)
         texts.append(PreambleText(f"- {one_line(branch.id, 80)} ({status})", output, len(output), BRANCHES_KEY))
     page.share_out(page.branches, texts, page.left * 3 // 4)

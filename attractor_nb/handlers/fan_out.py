@@ -27,6 +27,7 @@ from attractor_nb.decisions.fan_in_choice import (
     ranking_request,
     read_choice,
     winner_updates,
+    without_winner,
 )
 from attractor_nb.decisions.replays.cache_keys import context_inputs
 from attractor_nb.decisions.response_schemas import complaint_about
@@ -43,7 +44,7 @@ from attractor_nb.handlers.codergen import (
 )
 from attractor_nb.maybe_async import call
 from attractor_nb.model.calls.call_content import Response, StageCall, with_complaint, with_context
-from attractor_nb.model.outcome import Outcome, Usage
+from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.stage import current_stage
 
 if TYPE_CHECKING:
@@ -129,6 +130,8 @@ class FanInHandler:
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
         """SUCCESS with the winner in ``parallel.fan_in.*``; FAIL when there is nothing, or nobody, to choose.
 
+        SKIPPED when each candidate was skipped, as its fan-out is (rulings 17a, 20).
+
         What the backend raises is classed by the engine, and an outcome of its own that is no success is
         handed on (appendix D).
         """
@@ -142,6 +145,10 @@ class FanInHandler:
         if not candidates:
             return Outcome.fail(NO_RESULTS, is_terminal=True)
         able = eligible(candidates)
+        if all(each.is_idle for each in candidates):
+            count = len(candidates)
+            notes = f"all {count} candidates were skipped" if count > 1 else "the only candidate was skipped"
+            return Outcome(StageStatus.SKIPPED, context_updates=without_winner(context), notes=notes)
         if not able:
             return Outcome.fail(_all_failed(candidates), is_terminal=True)
         selection = _Selection(ranked(able)[0], "")
@@ -237,7 +244,7 @@ def _fan_in_outcome(node: Node, context: Context, able: Sequence[Candidate], sel
 
 
 def _all_failed(candidates: Sequence[Candidate]) -> str:
-    why = "; ".join(f"{each.id}: {each.failure_reason or each.status.value}" for each in candidates[:3])
+    why = "; ".join(f"{each.id}: {each.failure_reason or each.ending}" for each in candidates[:3])
     more = f" and {len(candidates) - 3} more" if len(candidates) > 3 else ""
     count = len(candidates)
     return f"all {count} candidates failed ({why}{more})" if count > 1 else f"the only candidate failed ({why})"

@@ -6,7 +6,7 @@ A branch has an id of its own among its fan-out's (its first node, as a rule) an
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from attractor_nb.model.outcome import Usage
+
+
+IDLE_KEY: Final = "is_idle"
+"""Of an entry in ``parallel.results``: each stage of the branch was skipped."""
 
 
 class BranchResult(msgspec.Struct, frozen=True):
@@ -52,7 +56,7 @@ class BranchResult(msgspec.Struct, frozen=True):
         return self.status is StageStatus.SKIPPED
 
     def to_plain(self) -> dict[str, Any]:
-        """The entry in ``parallel.results``: all keys of ruling 22, always."""
+        """The entry in ``parallel.results``: all keys of ruling 22, always, and ``is_idle`` if it is."""
         return {
             "id": self.id,
             "status": self.status.value,
@@ -61,6 +65,7 @@ class BranchResult(msgspec.Struct, frozen=True):
             "score": self.score,
             "failure_reason": self.failure_reason,
             "usage": None if self.usage is None else self.usage.to_plain(),
+            **({IDLE_KEY: True} if self.is_idle else {}),
         }
 
 

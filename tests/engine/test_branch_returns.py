@@ -295,6 +295,21 @@ def test_ruling_17a_a_fan_out_as_a_goal_gate_is_skipped_when_each_stage_of_its_b
         assert [each.message for each in events if isinstance(each, RunWarning)] == ["goal gate p was skipped"]
 
 
+@pytest.mark.parametrize("prompt", ["", ', prompt="Which?"'], ids=["rule", "model"])
+@pytest.mark.parametrize("is_strict", [False, True])
+def test_ruling_17a_a_fan_in_as_a_goal_gate_is_skipped_when_each_stage_of_its_branches_was(make, prompt, is_strict):
+    strict = "graph [strict_gates=true]" if is_strict else ""
+    nodes = f"{strict} j [shape=tripleoctagon, goal_gate=true{prompt}]"
+    pipeline, _, events = make(NOTHING_DONE, nodes=nodes)
+    result = pipeline.run(wait=True, durability="none")
+    assert result.status == ("fail" if is_strict else "success")
+    assert "j" not in result.node_outcomes
+    if is_strict:
+        assert "goal_gate_unsatisfied: j has not succeeded" in result.reason
+    else:
+        assert [each.message for each in events if isinstance(each, RunWarning)] == ["goal gate j was skipped"]
+
+
 @pytest.mark.parametrize("done", ["i1", "i2", "t1"])
 def test_ruling_17a_a_fan_out_of_which_one_branch_did_something_is_as_its_policy_says(make, done):
     replies = {**NOTHING_DONE, done: Outcome.success()}

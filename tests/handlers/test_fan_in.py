@@ -68,6 +68,29 @@ def test_cancelled_branches_are_no_candidates(choose):
     assert (outcome.status, outcome.failure_reason) == (FAIL, "No parallel results to evaluate")
 
 
+IDLE = [BranchResult(name, SUCCESS, is_idle=True) for name in "ab"]
+
+
+@pytest.mark.parametrize("prompt", ["", "Which?"], ids=["rule", "model"])
+def test_ruling_17a_branches_that_were_all_skipped_make_the_fan_in_skipped(choose, prompt):
+    trial, backend = choose(IDLE, context={"parallel.fan_in.best_id": "earlier"}, prompt=prompt)
+    assert (trial.outcome.status, trial.outcome.notes) == (SKIPPED, "all 2 candidates were skipped")
+    assert trial.outcome.context_updates == {"parallel.fan_in.best_id": None}
+    assert backend.calls == []
+
+
+@pytest.mark.parametrize("prompt", ["", "Which?"], ids=["rule", "model"])
+def test_ruling_17a_a_skipped_branch_is_never_the_best(choose, prompt):
+    results = [*IDLE, BranchResult("c", PARTIAL, context_updates={"x": 1})]
+    outcome = choose(results, prompt=prompt, merge="all")[0].outcome
+    assert (outcome.status, outcome.context_updates["parallel.fan_in.best_id"]) == (SUCCESS, "c")
+
+
+def test_ruling_17a_skipped_candidates_beside_a_failed_one_are_a_failure(choose):
+    outcome = choose([*IDLE, BranchResult("c", FAIL, failure_reason="c broke")])[0].outcome
+    assert outcome.failure_reason == "all 3 candidates failed (a: skipped; b: skipped; c: c broke)"
+
+
 def test_it_runs_although_some_candidates_failed(choose):
     results = [BranchResult("a", FAIL, score=9.0), BranchResult("b", PARTIAL), BranchResult("c", SKIPPED)]
     outcome = choose(results)[0].outcome
