@@ -8,8 +8,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.cli.source_inputs import text_of
 from attractor_nb.errors import OptionError, ParamsSyntaxError
+from attractor_nb.runtime.prepare.given_files import read_file
 from attractor_nb.source import SourceText
 from attractor_nb.storage.files.strict_json import JsonProblem, read_json
 
@@ -30,7 +30,7 @@ def read_params_file(path: Path) -> list[dict[str, Any]]:
     """
     suffix = path.suffix.lower()
     if suffix in {".jsonl", ".ndjson", ".csv"}:
-        source = SourceText(text_of(path), str(path))
+        source = SourceText(read_file(path), str(path))
         rows = list(_csv_rows(source) if suffix == ".csv" else _json_rows(source))
     elif suffix in _VALUES:
         rows = _rows_of(path, _value_of(path))
@@ -63,7 +63,7 @@ def read_params_object(path: Path) -> dict[str, Any]:
 
 
 def _value_of(path: Path) -> Any:
-    return _VALUES[path.suffix.lower()](SourceText(text_of(path), str(path)))
+    return _VALUES[path.suffix.lower()](SourceText(read_file(path), str(path)))
 
 
 def _json_value(source: SourceText) -> Any:

@@ -24,7 +24,7 @@ from attractor_nb.cli.run_summary import (
     shown_path,
     summary_plain,
 )
-from attractor_nb.cli.source_inputs import read_params, read_pipeline, read_prompt
+from attractor_nb.cli.source_inputs import read_params, read_pipeline
 from attractor_nb.cli.tones import Tone
 from attractor_nb.decisions.gate_choices import form_words
 from attractor_nb.decisions.log_history import open_questions
@@ -45,6 +45,7 @@ from attractor_nb.model.states import PAUSED
 from attractor_nb.pipeline.load_pipeline import load_pipeline
 from attractor_nb.pipeline.run import Run
 from attractor_nb.redaction import redacted
+from attractor_nb.runtime.prepare.given_files import read_file
 from attractor_nb.runtime.prepare.text_sources import changed_source
 from attractor_nb.runtime.prepare.trust import TrustQuestion, trust_question, untrusted, where_commands_run
 from attractor_nb.runtime.stored_state import choices_of
@@ -154,7 +155,7 @@ def fork_directory(
     parent = Run.load(logs_root, None if graph else pipeline)
     changes: dict[str, Any] = {
         "context": read_params(values, "--set"),
-        "prompt": None if prompt is None else read_prompt(prompt),
+        "prompt": None if prompt is None else read_file(prompt),
     }
 
     def start(given: dict[str, Any]) -> Run:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import OptionError
-from attractor_nb.runtime.prepare.sources import read_source
+from attractor_nb.runtime.prepare.given_files import read_file
+from attractor_nb.runtime.prepare.sources import MAX_SOURCE_BYTES, read_source
 from attractor_nb.source import SourceText
 from attractor_nb.storage.files.strict_json import JsonProblem, read_json
 from attractor_nb.storage.log.lock import LOCK_NAME
@@ -36,8 +37,11 @@ def read_message(text: str) -> str:
 
 
 def _read_stdin() -> str:
+    data = sys.stdin.buffer.read(MAX_SOURCE_BYTES + 1)
+    if len(data) > MAX_SOURCE_BYTES:
+        raise OptionError(f"stdin has more than {MAX_SOURCE_BYTES:,} bytes, and no more are read", hint="send less")
     try:
-        return sys.stdin.buffer.read().decode("utf-8")
+        return data.decode("utf-8")
     except UnicodeDecodeError:
         raise OptionError("stdin is not UTF-8 text", hint="encode it as UTF-8") from None
 
@@ -60,17 +64,6 @@ def read_pipeline(file: str, *, is_strict: bool = False) -> PipelineType:
     from attractor_nb.pipeline.pipeline import Pipeline  # noqa: PLC0415 - loads all that runs
 
     return Pipeline(read_text(file), strict=is_strict, origin="stdin" if file == STDIN else Path(file))
-
-
-def read_prompt(file: Path) -> str:
-    """The prompt that a file holds."""
-    try:
-        return file.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise OptionError(f"{file} is not UTF-8 text", hint="encode it as UTF-8") from None
-    except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
-        raise OptionError(f"cannot read the prompt {file}: {reason}", hint="name an existing file") from None
 
 
 def read_params(given: Iterable[str], option: str = "--param") -> dict[str, Any]:
@@ -102,24 +95,10 @@ def _given_text(key: str, text: str, option: str) -> str:
     if not text.startswith("@") or text.startswith("@@"):
         return text.removeprefix("@")
     try:
-        return text_of(Path(os.path.expanduser(text[1:])))  # noqa: PTH111 - without a home it stays as it is
+        return read_file(Path(os.path.expanduser(text[1:])))  # noqa: PTH111 - without a home it stays as it is
     except OptionError as error:
         hint = f"{error.hint}; for the text itself: {option} {key}=@{text}"
         raise OptionError(f"{option} {key}: {error.message}", hint=hint) from None
-
-
-def text_of(path: Path) -> str:
-    """The UTF-8 text of a file, without a byte order mark."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise OptionError(f"{path} cannot be read: {reason}", hint="check the path") from None
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise OptionError(f"{path} is not UTF-8 text (line {line})", hint="save it as UTF-8") from None
 
 
 def _read_json(key: str, text: str, option: str) -> Any:

@@ -38,7 +38,7 @@ def test_a_fork_runs_in_a_directory_of_its_own(command, finished):
         (("write", "--set", "tests"), "--set 'tests' is not a key and a value"),
         (("write", "--set", "graph.goal=x"), "engine's own"),
         (("write", "--prompt", "nowhere.txt"), "nowhere.txt"),
-        (("write", "--prompt", "latin.txt"), "latin.txt is not UTF-8 text\n hint: encode it as UTF-8"),
+        (("write", "--prompt", "latin.txt"), "latin.txt is not UTF-8 text (line 1)\n hint: save it as UTF-8"),
         (("start", "--prompt", "run/pipeline.dot"), "has no prompt"),
     ],
 )

@@ -14,10 +14,11 @@ from attractor_nb.account import signed_here
 from attractor_nb.cli.option_choices import ANSWERED_BY, GivenAnswer, GraphChange, OnInterrupted, Settings
 from attractor_nb.cli.remote_runs.server_client import Client, ServerAddress, as_mapping
 from attractor_nb.cli.reporting import ExitCode, print_json
-from attractor_nb.cli.source_inputs import STDIN, read_params, read_prompt, read_text
+from attractor_nb.cli.source_inputs import STDIN, read_params, read_text
 from attractor_nb.errors import AttractorError, OptionError, RunError
 from attractor_nb.model.events import Event, event_from_plain
 from attractor_nb.model.vocabulary.option_meanings import FLAGS
+from attractor_nb.runtime.prepare.given_files import read_file
 from attractor_nb.runtime.prepare.text_sources import with_text_files
 from attractor_nb.views.table import one_line
 
@@ -91,7 +92,7 @@ def fork_on(
         "node": node,
         "visit": visit,
         "context": read_params(values, "--set"),
-        "prompt": None if prompt is None else read_prompt(prompt),
+        "prompt": None if prompt is None else read_file(prompt),
     }
     client = Client(address)
     answer = client.post(address.run_id, "fork", body=_with_settings(settings, wanted))

@@ -20,6 +20,7 @@ from attractor_nb.model.inputs import (
     sets_engine_key,
 )
 from attractor_nb.redaction import redacted_value
+from attractor_nb.runtime.prepare.given_files import read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping
@@ -126,14 +127,10 @@ def _as_attachment(key: str, value: object) -> object:
     if not isinstance(value, Path):
         return value
     try:
-        with value.open("rb") as file:
-            data = file.read(MAX_ATTACHMENT_BYTES + 1)
-    except (OSError, ValueError) as error:  # ValueError: a NUL character in the path
-        reason = getattr(error, "strerror", None) or str(error)
-        raise OptionError(
-            f"parameter {key!r}: {value} cannot be read: {reason}",
-            hint="a Path is an attachment; give the path as text to name it only",
-        ) from None
+        data = read_bytes(value, max_bytes=MAX_ATTACHMENT_BYTES)
+    except OptionError as error:
+        hint = f"{error.hint}; a Path is an attachment: give the path as text to name it only"
+        raise OptionError(f"parameter {key!r}: {error.message}", hint=hint) from None
     return Attachment(data, value.name).to_plain()
 
 

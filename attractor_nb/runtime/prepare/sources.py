@@ -7,6 +7,7 @@ from pathlib import Path
 
 from attractor_nb.errors import OptionError
 from attractor_nb.model.graph import Graph
+from attractor_nb.runtime.prepare.given_files import read_file
 from attractor_nb.source import SourceText
 
 Source = str | Path | SourceText | Graph
@@ -23,7 +24,9 @@ def read_source(source: Source) -> SourceText | Graph:
             hint='Pipeline("digraph { … }") or Pipeline(Path("review.dot"))',
         )
     path = named_file(source)
-    return SourceText(str(source)) if path is None else _read_file(path)
+    if path is None:
+        return SourceText(str(source))
+    return SourceText(read_file(path, max_bytes=MAX_SOURCE_BYTES, encoding="utf-8"), str(path))
 
 
 def named_file(source: object) -> Path | None:
@@ -38,19 +41,3 @@ def named_file(source: object) -> Path | None:
 
 def _in_home(path: str | Path) -> Path:
     return Path(os.path.expanduser(path))  # noqa: PTH111 - a name that is no user's stays as it is
-
-
-def _read_file(path: Path) -> SourceText:
-    try:
-        data = path.read_bytes()
-    except (OSError, ValueError) as error:  # ValueError: a NUL character in the path
-        reason = getattr(error, "strerror", None) or str(error)
-        raise OptionError(f"{path} cannot be read: {reason}", hint="check the path") from None
-    if len(data) > MAX_SOURCE_BYTES:
-        raise OptionError(f"{path} has {len(data)} bytes; a pipeline has at most {MAX_SOURCE_BYTES}")
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise OptionError(f"{path} is not UTF-8 text (line {line})", hint="save it as UTF-8") from None
-    return SourceText(text, str(path))

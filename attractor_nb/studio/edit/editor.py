@@ -29,7 +29,9 @@ from attractor_nb.model.vocabulary.attribute_table import AttrType, Scope
 from attractor_nb.model.vocabulary.attributes import Attributed, attribute, coerce
 from attractor_nb.model.vocabulary.variables import NAMING_ATTRIBUTES, stages_named
 from attractor_nb.redaction import redacted
+from attractor_nb.runtime.prepare.given_files import read_file
 from attractor_nb.runtime.prepare.run_options import as_path
+from attractor_nb.runtime.prepare.sources import MAX_SOURCE_BYTES
 from attractor_nb.source import SourceText, Span
 from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.studio.edit.lint_report import LintReport
@@ -270,13 +272,7 @@ def _diff(before: str, after: str, name: str, new_name: str) -> str:
 
 def _text_of(place: Path) -> str | None:
     """The content of a file. None if it does not exist."""
-    try:
-        return place.read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise OptionError(f"{place} cannot be read: {reason}", hint="save to another file") from None
+    return read_file(place, max_bytes=MAX_SOURCE_BYTES, encoding="utf-8") if place.exists() else None
 
 
 # One change of a pipeline's text: which thing of the graph is meant, and the text after it (pure).
