@@ -16,8 +16,8 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError as ShapeError
 
 from attractor_nb.errors import AttractorError
-from attractor_nb.server.own_place import made_own_place
 from attractor_nb.server.replies import JSON_TYPE, Problem, Reply
+from attractor_nb.server.server_runs import made_server_place
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file, write_whole
 from attractor_nb.storage.files.disk import Disk, storage_error
 from attractor_nb.storage.files.strict_json import JsonProblem, json_bytes, read_json
@@ -144,8 +144,7 @@ def _too_long(settings: ServerSettings) -> Problem:
 # the same root too.
 
 KEPT_SECONDS: Final = 24 * 3600.0
-_KEYS: Final = "keys"
-KEYS_PLACE: Final = f".server/{_KEYS}"
+KEYS_PLACE: Final = ".server/keys"
 _RECORD: Final = re.compile(rf"[0-9a-f]{{64}}\.(?:json|lock)|{re.escape(TEMPORARY_PREFIX)}.*")
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,255}\Z")
 MAX_KEPT_BYTES: Final = 1024 * 1024
@@ -222,7 +221,7 @@ class Ledger:
 
     @contextlib.contextmanager
     def _held(self, name: str) -> Generator[None]:
-        made_own_place(self._root, _KEYS, is_synced=True)
+        made_server_place(self._root, KEYS_PLACE, is_synced=True)
         self._uses += 1
         if self._uses % _SWEEP_EVERY == 1:
             self._sweep()

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, Final
 from filelock import FileLock, Timeout
 
 from attractor_nb.errors import RunLocked, RunNotFound, StorageError
-from attractor_nb.server.own_place import is_own_place, made_own_place
 from attractor_nb.server.replies import Problem
 from attractor_nb.server.requests import RUN_ID
 from attractor_nb.storage.files.atomic import read_plain_file, write_whole
 from attractor_nb.storage.files.disk import FILE_MODE, Disk, storage_error
 from attractor_nb.storage.files.strict_json import JsonProblem, json_bytes, read_json
 from attractor_nb.storage.log.lock import process_of, read_owner
+from attractor_nb.storage.own_places import is_own_place, made_own_place
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
 _ID: Final = re.compile(RUN_ID)
 
-_RUNS: Final = "runs"
-STARTED_PLACE: Final = f".server/{_RUNS}"
+STARTED_PLACE: Final = ".server/runs"
 _SUFFIX: Final = ".json"
 _MAX_BYTES: Final = 64 * 1024
 _PATIENCE_SECONDS: Final = 5.0
@@ -68,6 +67,12 @@ class Started:
     last_id: str = ""  #: The last event when it was last resumed; empty when it was not.
 
 
+def made_server_place(root: Path, name: str, *, is_synced: bool) -> Path:
+    """A folder of the server's own records, made unless it is there."""
+    use, remedy = "the server keeps its own records", "remove it, or start the server for another directory of runs"
+    return made_own_place(Disk(), root, name, is_synced=is_synced, use=use, remedy=remedy)
+
+
 class StartedRuns:
     """The files of one root. Its methods block; any thread may call them."""
 
@@ -77,7 +82,7 @@ class StartedRuns:
 
     def ids(self) -> list[str]:
         """The runs, by name: the oldest first."""
-        if not is_own_place(self._root, _RUNS):
+        if not is_own_place(self._root, STARTED_PLACE):
             return []  # no server of this root has begun one
         try:
             with os.scandir(self._place) as entries:
@@ -132,7 +137,7 @@ class StartedRuns:
     @contextlib.contextmanager
     def held(self, run_id: str) -> Generator[None]:
         """Be the one server that decides about a run."""
-        path = made_own_place(self._root, _RUNS, is_synced=False) / f"{run_id}.lock"
+        path = made_server_place(self._root, STARTED_PLACE, is_synced=False) / f"{run_id}.lock"
         lock = FileLock(path, timeout=_PATIENCE_SECONDS, mode=FILE_MODE, thread_local=False)
         try:
             lock.acquire(poll_interval=0.01)
@@ -149,14 +154,14 @@ class StartedRuns:
 
     def _is_known_place(self, run_id: str) -> bool:
         """Whether an id is one, so that it leads nowhere else, and our folder is ours."""
-        return _ID.fullmatch(run_id) is not None and is_own_place(self._root, _RUNS)
+        return _ID.fullmatch(run_id) is not None and is_own_place(self._root, STARTED_PLACE)
 
     def _identity(self) -> list[Any]:
         return [os.path.realpath(self._root), self._root.stat().st_ino]
 
     def _write(self, run_id: str, started: Started) -> None:
         disk = Disk()
-        made_own_place(self._root, _RUNS, is_synced=True)
+        made_server_place(self._root, STARTED_PLACE, is_synced=True)
         try:
             parent = disk.open_directory(self._place)
         except OSError as error:

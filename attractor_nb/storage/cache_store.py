@@ -19,7 +19,7 @@ from attractor_nb.errors import StorageError
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file, write_whole
 from attractor_nb.storage.files.disk import Disk, storage_error
 from attractor_nb.storage.files.strict_json import JsonProblem
-from attractor_nb.storage.run_directory import make_directory
+from attractor_nb.storage.own_places import is_own_place, made_own_place
 from attractor_nb.storage.sealed_file import seal, unseal
 
 if TYPE_CHECKING:
@@ -50,7 +50,10 @@ class CacheStore:
 
     def read(self, key: str) -> dict[str, Any] | None:
         """An entry's values; None when there is none."""
-        path = self._place(key) / f"{key}{_SUFFIX}"
+        place = self._place(key)
+        if not is_own_place(self.root, place):
+            return None
+        path = self.root / place / f"{key}{_SUFFIX}"
         data = read_plain_file(path, max_bytes=2 * MAX_ENTRY_BYTES)
         return None if data is None else unseal(data)
 
@@ -69,8 +72,9 @@ class CacheStore:
 
     def recent(self, group: str, *, limit: int) -> Iterator[dict[str, Any]]:
         """The entries of a group that can be read, the newest first."""
-        directory = self._group(group)
-        for key in _newest(directory)[:limit]:
+        place = self._group(group)
+        names = _newest(self.root / place) if is_own_place(self.root, place) else ()
+        for key in names[:limit]:
             with contextlib.suppress(JsonProblem, StorageError):
                 if (plain := self.read(key)) is not None:
                     yield plain
@@ -107,15 +111,18 @@ class CacheStore:
             except OSError as error:
                 raise storage_error(error, "read the cache", self.root) from error
 
-    def _place(self, key: str) -> Path:
-        return self.root / ENTRIES_NAME / key[:2]
+    def _place(self, key: str) -> str:
+        """The folder of an entry, relative to the cache."""
+        return f"{ENTRIES_NAME}/{key[:2]}"
 
-    def _group(self, group: str) -> Path:
+    def _group(self, group: str) -> str:
+        """The folder of a group, relative to the cache."""
         digest = hashlib.sha256(group.encode("utf-8", "surrogatepass")).hexdigest()
-        return self.root / NODES_NAME / digest[:32]
+        return f"{NODES_NAME}/{digest[:32]}"
 
-    def _write(self, directory: Path, name: str, data: bytes) -> None:
-        make_directory(self._disk, directory, is_synced=False)
+    def _write(self, place: str, name: str, data: bytes) -> None:
+        use, remedy = "the cache keeps its own files", "remove it, or name another directory for the cache"
+        directory = made_own_place(self._disk, self.root, place, is_synced=False, use=use, remedy=remedy)
         try:
             parent = self._disk.open_directory(directory)
         except OSError as error:

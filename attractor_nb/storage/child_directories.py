@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import StorageError
 from attractor_nb.storage.files.atomic import sweep, write_whole
 from attractor_nb.storage.files.disk import Disk, entry_names, storage_error
 from attractor_nb.storage.log.lock import LOCK_NAME
+from attractor_nb.storage.own_places import FOLDER, NOT_THERE, kind_of
 from attractor_nb.storage.run_directory import SOURCE_NAME, RunDirectory, make_directory
 from attractor_nb.storage.stages.stage_directories import escaped_name, is_safe_name
 
@@ -107,15 +107,10 @@ def kept_source(origin: Path, node_id: str) -> Path | None:
 
 def _is_directory(place: Path) -> bool:
     """Whether there is a directory; nothing else may be there."""
-    try:
-        mode = os.lstat(place).st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError as error:
-        raise storage_error(error, "read", place) from error
-    if not stat.S_ISDIR(mode):
+    kind = kind_of(place)
+    if kind not in (FOLDER, NOT_THERE):
         raise StorageError(f"{place} is not the directory of a child run", path=str(place))
-    return True
+    return kind == FOLDER
 
 
 _NO_RUN: Final = (0, 0)

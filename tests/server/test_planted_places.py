@@ -7,12 +7,12 @@ import time
 import pytest
 
 from attractor_nb.errors import StorageError
-from attractor_nb.server.own_place import is_own_place
 from attractor_nb.server.recovery import Recovery
 from attractor_nb.server.replies import Reply
 from attractor_nb.server.request_calls import Ledger
 from attractor_nb.server.run_service import RunService
 from attractor_nb.server.server_runs import StartedRuns
+from attractor_nb.storage.own_places import is_own_place
 from tests.server.conftest import running
 
 LONG_AGO = time.time() - 30 * 24 * 3600
@@ -149,7 +149,7 @@ def test_only_records_of_keys_are_swept(root):
 
 def test_a_place_of_which_the_disk_says_nothing_is_an_error(tmp_path):
     with pytest.raises(StorageError, match="name too long"):
-        is_own_place(tmp_path / ("x" * 300), "runs")
+        is_own_place(tmp_path / ("x" * 300), ".server/runs")
 
 
 def test_records_that_cannot_be_listed_are_none(root, monkeypatch):

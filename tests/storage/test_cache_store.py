@@ -231,6 +231,33 @@ def test_a_declared_folder_that_may_not_be_read_is_not_empty(tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("link", ["entries", "nodes", "entries/ab"])
+def test_nothing_is_written_or_read_behind_a_planted_link(tmp_path, link):
+    """Ruling 43: names that are digests would appear in a folder of the user, and what is there would count."""
+    CacheStore(tmp_path / "other").write(KEY, {"a": 1}, group="g")
+    home, root = tmp_path / "other" / link, tmp_path / "cache"
+    (root / link).parent.mkdir(parents=True)
+    (root / link).symlink_to(home)
+    before = sorted(home.rglob("*"))
+    store = CacheStore(root)
+    with pytest.raises(StorageError, match=f"{link} is a link, and the cache keeps its own files there") as told:
+        store.write(KEY, {"a": 2}, group="other")
+    assert told.value.hint == "remove it, or name another directory for the cache"
+    assert sorted(home.rglob("*")) == before
+    if link == "nodes":
+        assert list(store.recent("g", limit=5)) == []
+    else:
+        assert store.read(KEY) is None
+
+
+def test_a_cache_directory_that_is_a_link_is_the_users_choice(tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "cache").symlink_to(tmp_path / "disk")
+    store = CacheStore(tmp_path / "cache")
+    store.write(KEY, {"a": 1}, group="g")
+    assert store.read(KEY) == {"a": 1}
+
+
+@pytest.mark.parametrize("link", ["entries", "nodes", "entries/ab"])
 def test_clearing_removes_nothing_behind_a_planted_link_and_nothing_of_another_form(tmp_path, link):
     """Ruling 43: a stranger's folder may have a cache, and its links lead to files of the user."""
     home = tmp_path / "home"
