@@ -17,7 +17,7 @@ from attractor_nb.languages.stylesheet import Stylesheet, parse_stylesheet
 from attractor_nb.lint.entailed_findings import Misspelling
 from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity, TextEdit
 from attractor_nb.model.graph import Edge, Graph, Node, TextFileProblem, named_file
-from attractor_nb.model.texts import nearest, suggestion
+from attractor_nb.model.texts import in_order, nearest, suggestion
 from attractor_nb.model.vocabulary.attribute_table import GRAPHVIZ_NAMES, AttributeSpec, AttrType, AttrValue, Scope
 from attractor_nb.model.vocabulary.attributes import AttrSpan, attributes_of, literal_text
 from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, HUMAN_TYPE, MANAGER_CONDITIONS, MANAGER_TYPE
@@ -258,7 +258,7 @@ class KnownNames:
 
     def __init__(self, names: Iterable[str], search: Callable[[str, Iterable[str]], str] = nearest) -> None:
         """Take the names, of equally near ones the preferred first, and what finds the one that a slip means."""
-        self._names = dict.fromkeys(names)
+        self._names = dict.fromkeys(in_order(names))
         self._search = search
         self._found: dict[str, str] = {}
 

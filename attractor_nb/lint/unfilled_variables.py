@@ -16,7 +16,7 @@ from attractor_nb.lint.rules.variable_rules import (
     meant_key,
     texts_with_variables,
 )
-from attractor_nb.model.texts import nearest, slipped
+from attractor_nb.model.texts import in_order, nearest, slipped
 from attractor_nb.model.vocabulary.value_forms import CONTEXT_PREFIX
 from attractor_nb.model.vocabulary.variables import variables
 
@@ -82,7 +82,7 @@ def key_that_nothing_sets(survey: Survey, keys: Iterable[str], given: Collection
         keys: The keys that a caller asks for; each may continue into a structured value.
         given: The keys that a run begins with.
     """
-    known = [*given, *known_names(survey, ())]
+    known = [*in_order(given), *known_names(survey, ())]
     for key in keys:
         plain = key.removeprefix(CONTEXT_PREFIX)
         if _names_a_part(plain, known):

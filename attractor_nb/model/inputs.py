@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import msgspec
 
 from attractor_nb.errors import InputsSyntaxError, OptionError
-from attractor_nb.model.texts import nearest, suggestion
+from attractor_nb.model.texts import in_order, nearest, suggestion
 from attractor_nb.model.vocabulary.value_forms import FOR_EACH, LIST_KEYS, QUOTED, EntryReader
 from attractor_nb.source import SourceText
 
@@ -232,7 +232,7 @@ def input_problems(declared: Sequence[Input], given: Iterable[str], *, is_whole:
     """
     if not declared:
         return []
-    names, there = [each.name for each in declared], list(given)
+    names, there = [each.name for each in declared], list(in_order(given))
     open_names = [name for name in names if name not in there]
     problems: list[str] = []
     meant: set[str] = set()

@@ -157,11 +157,20 @@ def _agreeing(left: str, right: str, offset: int, lead: int) -> int:
     return offset
 
 
+def in_order(names: Iterable[str]) -> Iterable[str]:
+    """Names as they are given; those of a set by the alphabet, as its own order is another in each process.
+
+    >>> in_order({"plan", "done"}), in_order(["plan", "done"])
+    (['done', 'plan'], ['plan', 'done'])
+    """
+    return sorted(names) if isinstance(names, set | frozenset) else names
+
+
 def nearest(word: str, known: Iterable[str], limit: int = MAX_SLIPS) -> str:
     """The known name closest to a word, or empty when none is within ``limit`` slips.
 
     Case counts less than any other slip. Words are expected to be short; of equally near names the
-    first wins. A name that shares nothing with the word is never offered.
+    first wins (``in_order``). A name that shares nothing with the word is never offered.
 
     >>> nearest("implment", ["plan", "implement"]), nearest("xyz", ["plan"])
     ('implement', '')
@@ -169,7 +178,7 @@ def nearest(word: str, known: Iterable[str], limit: int = MAX_SLIPS) -> str:
     folded = word.casefold()
     best, best_distance = "", min(limit, max(len(word) - 1, 0)) + 1
     letters, pieces = set(folded), _pieces(folded, best_distance)
-    for name in known:
+    for name in in_order(known):
         if abs(len(name) - len(word)) >= best_distance:
             continue
         other = name.casefold()
@@ -196,7 +205,7 @@ def slipped(word: str, known: Iterable[str]) -> str:
     >>> [slipped(word, ["goal"]) for word in ("gaol", "goa", "gooal", "goals", "coal")]
     ['goal', 'goal', 'goal', '', '']
     """
-    return next((name for name in known if abs(len(name) - len(word)) <= 1 and _is_slip(word, name)), "")
+    return next((name for name in in_order(known) if abs(len(name) - len(word)) <= 1 and _is_slip(word, name)), "")
 
 
 def _is_slip(word: str, name: str) -> bool:
@@ -227,7 +236,7 @@ def no_such_key(owner: str, kind: str, key: object, known: Iterable[str]) -> NoS
     the pipeline has no node 'paln'; did you mean "plan"?
      hint: nodes: start, plan
     """
-    names = list(known)
+    names = list(in_order(known))
     near = did_you_mean(key, names) if isinstance(key, str) else ""
     rest = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
     hint = f"{kind}s: {', '.join(names[:_LISTED])}{rest}" if names else f"it has no {kind}s"

@@ -234,8 +234,9 @@ class VariableNames:
     """
 
     def __init__(self, survey: Survey) -> None:
-        self.inputs = frozenset(each.name for each in _declared(survey))
-        known = known_names(survey, self.inputs)
+        declared = [each.name for each in _declared(survey)]
+        self.inputs = frozenset(declared)
+        known = known_names(survey, declared)
         self.likely = KnownNames(known)
         self.certain = self.likely if self.inputs else KnownNames(known, dotted_or_slipped)
 
