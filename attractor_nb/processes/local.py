@@ -224,8 +224,8 @@ class CommandJob:
         try:
             if self._descendants.is_alive():
                 await self._end_gently(grace_seconds)
-        except BaseException:
-            self._descendants.kill()  # interrupted before it was known whether anything is alive
+        except BaseException:  # an interrupt, too: nobody knows yet whether anything is alive
+            self._descendants.kill()
             raise
         finally:
             # Whatever interrupts us: nothing of the group is alive by now, so this does not wait long.

@@ -376,8 +376,8 @@ class _Kept:
                 self.opening = asyncio.ensure_future(self.backend.open())
             try:
                 await asyncio.shield(self.opening)
-            except Exception:
-                self._close()  # the next task tries anew
+            except Exception:  # whatever a backend raises: the next task opens it anew
+                self._close()
                 raise
         return self.backend
 

@@ -1,5 +1,6 @@
 """A drawing takes time in proportion to its size: twice the graph, about twice the operations."""
 
+import re
 import sys
 
 import pytest
@@ -116,3 +117,22 @@ def test_twice_the_graph_takes_twice_the_operations(lines, count, monkeypatch):
     monkeypatch.setattr(skeleton, "MOST_PANEL_LAYERS", 500)
     lines_executed(lines(5))  # what is computed once for a process is computed
     assert lines_executed(lines(2 * count)) < 2.2 * lines_executed(lines(count))
+
+
+@pytest.mark.parametrize(
+    ("bound", "note"),
+    [
+        (1000, ""),
+        (9, "too large a drawing: 1 subgraph without a frame"),
+        (1, "too large a drawing: 3 subgraphs without a frame"),
+    ],
+    ids=["none", "one", "several"],
+)
+def test_a_drawing_that_is_too_large_says_how_many_subgraphs_have_no_frame(monkeypatch, bound, note):
+    monkeypatch.setattr(skeleton, "MOST_PANEL_LAYERS", bound)
+    groups = [f"subgraph cluster_{name} {{ label={name}; a{name}; b{name}; a{name} -> b{name} }}" for name in "xyz"]
+    groups[2] = groups[2].replace("-> bz", "-> c1 -> c2 -> c3 -> c4 -> c5 -> bz")
+    ways = " ".join(f"start -> a{name} b{name} -> exit" for name in "xyz")
+    text = f"digraph {{ start [shape=Mdiamond] exit [shape=Msquare] {' '.join(groups)} {ways} }}"
+    drawn = render_svg(parse_dot(text))
+    assert re.findall(r">(too large a drawing[^<]*)<", drawn) == ([note] if note else [])

@@ -127,7 +127,7 @@ def open_below(root: Path, names: Iterable[str]) -> int:
         for name in names:
             outer, descriptor = descriptor, os.open(name, flags | os.O_NOFOLLOW, dir_fd=descriptor)
             os.close(outer)
-    except BaseException:
+    except BaseException:  # an interrupt, too, must leave no directory open
         os.close(descriptor)
         raise
     return descriptor
