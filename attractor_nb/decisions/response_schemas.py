@@ -26,8 +26,6 @@ ALL_IS_TOLD: Final = 20_000
 """Up to this much work all that is wrong is found, and told is what the schema says first."""
 ONE_IS_TOLD: Final = 32
 """Up to this much work for each part of a value one thing that is wrong is found: its text costs much more."""
-MOST_FIELD_LEVELS: Final = 5
-"""How deep the fields of a schema are looked up."""
 _OF_SCHEMAS: Final = {"type": ["object", "boolean"]}
 """What a schema itself has to be."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
@@ -40,58 +38,6 @@ def is_schema_name(text: str) -> bool:
     (True, False, False)
     """
     return _NAME.match(text.strip()) is not None and text.strip() not in {"true", "false", "null"}
-
-
-def field_keys(text: str, key: str, within: Sequence[str] = ()) -> Iterator[str]:
-    """The keys of the fields that a JSON Schema names, of the value that is stored under a key (ruling 50).
-
-    >>> text = '{"properties": {"files": {"items": {"properties": {"name": {}}}}}}'
-    >>> list(field_keys(text, "plan.verdict")), list(field_keys(text, "item", ["files", "0"]))
-    (['plan.verdict.files'], ['item.name'])
-    >>> text = '{"$defs": {"B": {"properties": {"c": {}}}}, "properties": {"b": {"anyOf": [{"$ref": "#/$defs/B"}]}}}'
-    >>> list(field_keys(text, "a"))
-    ['a.b', 'a.b.c']
-
-    Args:
-        text: A JSON Schema; any other text has no fields.
-        key: The key.
-        within: The names that lead to the part of the value that the key stands for.
-    """
-    try:
-        schema: object = read_bounded_json(text)
-    except ValueError:
-        return
-    parts: list[Any] = [schema]
-    for name in within:
-        wholes = [each for part in parts for each in _with_alternatives(part, schema)]
-        inner = [
-            as_object(each.get("properties"))[name] for each in wholes if name in as_object(each.get("properties"))
-        ]
-        parts = inner or [each["items"] for each in wholes if name.isdigit() and "items" in each]
-    yield from _field_keys(parts, schema, key, MOST_FIELD_LEVELS)
-
-
-def _field_keys(parts: Sequence[Any], whole: Any, key: str, levels: int) -> Iterator[str]:
-    fields: dict[str, list[Any]] = {}
-    for each in (each for part in parts for each in _with_alternatives(part, whole)) if levels else ():
-        for name, inner in as_object(each.get("properties")).items():
-            fields.setdefault(name, []).append(inner)
-    for name, inner in fields.items():
-        yield f"{key}.{name}"
-        yield from _field_keys(inner, whole, f"{key}.{name}", levels - 1)
-
-
-def _with_alternatives(part: Any, whole: Any) -> list[dict[str, Any]]:
-    """A part of a schema, and what of the whole it refers to or lets stand in its place, each once."""
-    found: dict[int, dict[str, Any]] = {}
-    pending = [part]
-    while pending:
-        each = as_object(pending.pop(0))
-        if id(each) not in found:
-            found[id(each)] = each
-            pending += [one for keyword in ("allOf", "anyOf", "oneOf") for one in pieces_of(each.get(keyword))]
-            pending += referred(str(each.get("$ref", "-")), whole)
-    return list(found.values())
 
 
 def native_schema(node: Node) -> dict[str, Any] | None:

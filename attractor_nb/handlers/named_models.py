@@ -50,6 +50,19 @@ def schema_text(model: type[BaseModel]) -> str:
     return json.dumps(model.model_json_schema(), ensure_ascii=False)
 
 
+def stored_schema(schemas: Mapping[str, type[BaseModel]], name: str) -> dict[str, Any] | None:
+    """The JSON Schema of what a registered model leaves of a value; None where nobody can tell.
+
+    Aliases and computed fields make it another one than the schema that an answer has to satisfy.
+    """
+    if name not in schemas:
+        return None
+    try:
+        return schemas[name].model_json_schema(mode="serialization")
+    except Exception:  # noqa: BLE001 - whatever the model's own hooks raise
+        return None
+
+
 def with_named_schema(node: Node, schemas: Mapping[str, type[BaseModel]]) -> tuple[Node, type[BaseModel] | None]:
     """A node whose ``response_schema`` is a JSON Schema, and the model that it named."""
     name = node.get(SCHEMA_ATTRIBUTE, str, "").strip()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from attractor_nb.decisions.branch_policies import Join, joins_of, walked
 from attractor_nb.decisions.planning.model_choices import ModelChoice, model_choice, nodes_that_ask
@@ -265,6 +265,10 @@ class KnownNames:
     def __contains__(self, name: str) -> bool:
         return name in self._names
 
+    def has_beginning_of(self, name: str) -> bool:
+        """Whether a name continues into the value of one of these (ruling 50)."""
+        return any(name[:place] in self._names for place, letter in enumerate(name) if letter == ".")
+
     def nearest(self, slip: str) -> str:
         """The name that was meant, or empty."""
         if slip not in self._found and len(self._found) < MAX_SUGGESTIONS:
@@ -274,6 +278,10 @@ class KnownNames:
 
 def no_inputs(_name: str) -> None:
     """The inputs of a schema where no schemas are registered: None."""
+
+
+def no_schema(_name: str) -> None:
+    """The schema of a model where no models are registered: None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +302,8 @@ class LintOptions:
     invalid_forms: Mapping[str, str] = field(default_factory=dict[str, str])
     #: Gives the inputs that a registered schema declares, by its name; None where nothing is registered under it.
     schema_inputs: Callable[[str], Sequence[Input] | None] = no_inputs
+    #: Gives the JSON Schema of what a registered model leaves of a value, by its name; None where nobody can tell.
+    stored_schema: Callable[[str], Mapping[str, Any] | None] = no_schema
     allow_many_exits: bool = False  #: Several exit nodes are accepted (ruling 7).
     #: What is wrong with the child pipelines that the graph names, as who can read files has found.
     child_problems: Sequence[ChildProblem] = ()

@@ -16,6 +16,7 @@ from attractor_nb.lint.rules.variable_rules import (
     meant_key,
     texts_with_variables,
 )
+from attractor_nb.lint.structured_keys import StructuredKeys
 from attractor_nb.model.texts import in_order, nearest, slipped
 from attractor_nb.model.vocabulary.value_forms import CONTEXT_PREFIX
 from attractor_nb.model.vocabulary.variables import variables
@@ -53,7 +54,7 @@ def _open_variables(survey: Survey) -> Iterator[OpenVariable]:
     for node, attribute in texts_with_variables(survey):
         for variable in variables(node.get(attribute, str, "")):
             name = variable.name.removeprefix(CONTEXT_PREFIX)
-            if variable.default is None and name not in known and not name.startswith(OPEN_PREFIXES):
+            if variable.default is None and not _names_a_part(name, known) and not name.startswith(OPEN_PREFIXES):
                 yield OpenVariable(node.id, attribute, name, node.id not in survey.behind_free_stages)
 
 
@@ -82,9 +83,12 @@ def key_that_nothing_sets(survey: Survey, keys: Iterable[str], given: Collection
         keys: The keys that a caller asks for; each may continue into a structured value.
         given: The keys that a run begins with.
     """
-    known = [*in_order(given), *known_names(survey, ())]
+    structured = StructuredKeys(survey)
+    known = [*in_order(given), *known_names(survey, (), structured)]
     for key in keys:
         plain = key.removeprefix(CONTEXT_PREFIX)
+        if (slip := structured.slip(plain)) and slip.is_certain:
+            return key, slip.near
         if _names_a_part(plain, known):
             continue
         near = meant_key(plain)

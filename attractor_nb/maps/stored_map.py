@@ -11,6 +11,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.errors import AttractorError, CheckpointCorrupt, OptionError, RunError, StorageError
+from attractor_nb.handlers.named_models import stored_schema
 from attractor_nb.lint.survey import LintOptions, Survey
 from attractor_nb.lint.unfilled_variables import first_unfilled, key_that_nothing_sets, open_variables
 from attractor_nb.maps.map_view import ActiveRow, MapView
@@ -205,7 +206,11 @@ def check_outputs(pipeline: Definition, outputs: Iterable[str], rows: Iterable[M
 
 
 def _survey(pipeline: Definition) -> Survey:
-    return Survey(pipeline.graph, LintOptions(schema_inputs=partial(registered_inputs, pipeline.schemas)))
+    schemas = pipeline.schemas
+    options = LintOptions(
+        schema_inputs=partial(registered_inputs, schemas), stored_schema=partial(stored_schema, schemas)
+    )
+    return Survey(pipeline.graph, options)
 
 
 # A map with all that is kept of each row: what a comparison and an exported page are made of.

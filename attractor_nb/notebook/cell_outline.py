@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.decisions.response_schemas import field_keys, is_schema_name
+from attractor_nb.decisions.response_schemas import is_schema_name
+from attractor_nb.decisions.schema_fields import field_keys
 from attractor_nb.errors import InputsSyntaxError, MappingSyntaxError
 from attractor_nb.languages.dot.writer import embed_value
 from attractor_nb.model.inputs import ENGINE_KEYS, INPUTS, parse_inputs

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import shlex
 import sys
 from functools import partial
@@ -178,16 +179,13 @@ def cell_matcher_of(shell: InteractiveShell) -> Callable[[CompletionContext], Si
 
 def _registered(shell: InteractiveShell, pipeline: str, name: str) -> str:
     """The JSON Schema of the model that a cell knows by a name: that of its pipeline, else of the notebook."""
-    from attractor_nb.handlers.named_models import schema_text  # noqa: PLC0415 - as above
+    from attractor_nb.handlers.named_models import stored_schema  # noqa: PLC0415 - as above
 
     names: dict[str, Any] = shell.user_ns
     held: Any = getattr(names.get(pipeline), "schemas", None)
     models: dict[str, Any] = {**models_in(names, [name]), **(held if isinstance(held, dict) else {})}
-    model: Any = models.get(name)
-    try:
-        return schema_text(model) if model is not None else ""
-    except Exception:  # noqa: BLE001 - whatever the model's own hooks raise; nothing is offered then
-        return ""
+    schema = stored_schema(models, name)
+    return "" if schema is None else json.dumps(schema)
 
 
 def _listed_models(provider: str) -> Sequence[str]:

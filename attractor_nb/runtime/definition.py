@@ -265,6 +265,7 @@ class Definition(PreparedSource):
             tools=frozenset(self.tools) or None,
             invalid_forms=named_models.form_problems(self.schemas) if self.schemas else {},
             schema_inputs=partial(declared_inputs.registered_inputs, self.schemas),
+            stored_schema=partial(named_models.stored_schema, self.schemas),
             is_strict=self._is_strict,
             are_many_exits_allowed=self._are_many_exits_allowed,
             find_children=self._find_children,

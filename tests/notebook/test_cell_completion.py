@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from IPython.core.completer import CompletionContext, provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, computed_field
 
 from attractor_nb import Pipeline
 from attractor_nb.backends import NAMED
@@ -274,6 +274,22 @@ def test_the_fields_of_a_model_that_the_pipeline_has_are_offered(completed, line
         assert [word for word, _ in completed(f"{line}\n{NAMING}{marked}")] == expected
     finally:
         del names["named"], names["g"]
+
+
+def test_the_fields_that_a_model_stores_are_offered(completed):
+    class Sized(BaseModel):
+        kind: str = Field(serialization_alias="sort")
+
+        @computed_field
+        def size(self) -> int:
+            return len(self.kind)
+
+    completed.names["Review"] = Sized
+    try:
+        found = completed("%%attractor\n" + NAMING + 'x [prompt="${rate.verdict.s|"]')
+        assert [word for word, _ in found] == ["${rate.verdict.sort}", "${rate.verdict.size}"]
+    finally:
+        del completed.names["Review"]
 
 
 def test_the_fields_of_a_model_of_the_notebook_are_offered_and_a_faulty_one_has_none(completed):

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Final
 from attractor_nb.errors import ConditionSyntaxError, MappingSyntaxError
 from attractor_nb.languages.condition import parse_condition
 from attractor_nb.lint.entailed_findings import with_value
+from attractor_nb.lint.structured_keys import StructuredKeys
 from attractor_nb.lint.survey import (
     BUILT_IN_TYPES,
     Finding,
     Survey,
     embedded_text,
+    outward,
+    replacing,
     replacing_value,
     rule,
     unregistered,
@@ -34,7 +37,8 @@ from attractor_nb.model.vocabulary.shapes import (
     child_attributes,
     type_of_shape,
 )
-from attractor_nb.model.vocabulary.variables import parse_mapping
+from attractor_nb.model.vocabulary.value_forms import CONTEXT_PREFIX
+from attractor_nb.model.vocabulary.variables import Assignment, parse_mapping
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -488,6 +492,7 @@ def pipeline_mappings(survey: Survey) -> Iterator[Finding]:
     `name=context.key`, or a constant: a quoted text, a number, `true`, `false`, `null`; commas between. In
     `pipeline.inputs` the key is the parent's, in `pipeline.outputs` the child's (spec 9.4). What comes back
     has a name of its own: keys that the engine sets, such as `tool.exit_code` and `review.verdict`, are refused.
+    A WARNING: an input that names a field which a structured value does not have.
 
     Bad:
 
@@ -501,18 +506,41 @@ def pipeline_mappings(survey: Survey) -> Iterator[Finding]:
             sub [type=pipeline, pipeline.name=worker, pipeline.inputs="topic=context.last_response, n=3"]
             start -> sub -> exit }
     """
+    structured: StructuredKeys | None = None
     for node_id in _of_types(survey, {PIPELINE_TYPE}):
-        node = survey.graph.nodes[node_id]
+        node, structured = survey.graph.nodes[node_id], structured or StructuredKeys(survey)
         for name in _MAPPINGS:
             try:
                 assignments = parse_mapping(embedded_text(node, name, node.get(name, str, "")))
             except MappingSyntaxError as error:
                 yield Finding(f"{name}: {error.message}", error.span, node_id, fix=Fix(error.hint))
                 continue
+            if name == _INPUTS:
+                yield from _unknown_fields(node, assignments, structured)
             for each in assignments if name == _OUTPUTS else ():
                 if is_engine_key(each.name, survey.graph.nodes):
                     message = f'{name}: "{each.name}" is a key that the engine sets'
                     yield Finding(message, value_span(node, name), node_id, fix=Fix("name the value otherwise"))
+
+
+def _unknown_fields(node: Node, assignments: Sequence[Assignment], structured: StructuredKeys) -> Iterator[Finding]:
+    """The inputs that name a field of a structured value which its schema does not have."""
+    written = embedded_text(node, _INPUTS, node.get(_INPUTS, str, ""))
+    for each in assignments:
+        if each.key and (slip := structured.slip(each.key, node)):
+            key = f"{CONTEXT_PREFIX}{each.key}"
+            found = re.search(rf"{re.escape(key)}(?![\w.])", written.text)
+            span = written.span(*found.span()) if found else None
+            near = f"{CONTEXT_PREFIX}{slip.near}"
+            fix = replacing(span, near, f'write "{near}"') if slip.near else Fix(slip.remedy)
+            message = f'{_INPUTS}: "{key}" names nothing{slip.words}'
+            yield Finding(
+                message,
+                span if written.host else value_span(node, _INPUTS),
+                node.id,
+                fix=outward(fix) if written.host else Fix(fix.title),
+                severity=Severity.WARNING,
+            )
 
 
 def _of_types(survey: Survey, types: frozenset[str] | set[str]) -> list[str]:

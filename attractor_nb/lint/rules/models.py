@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from attractor_nb.decisions.bounds import SPENDING
 from attractor_nb.decisions.branch_policies import FAN_IN_TYPE
+from attractor_nb.lint.structured_keys import StructuredKeys
 from attractor_nb.lint.survey import Finding, KnownNames, Survey, name_span, replacing_value, rule, value_span
 from attractor_nb.model.allowed_tools import (
     SERVER_FIELDS,
@@ -326,17 +327,18 @@ def carry_known(survey: Survey) -> Iterator[Finding]:
     carrying = survey.having("carry")
     if not carrying:
         return
-    known = KnownNames(_set_by_stages(survey))
+    known, structured = KnownNames(_set_by_stages(survey)), StructuredKeys(survey)
     for node in carrying:
         names = comma_list(literal_text(node.attrs["carry"]))
         for name in names:
-            near = "" if name in known else known.nearest(name)
-            if name in known or not (near or name.endswith(".response") or name.startswith("tool.")):
+            slip = structured.slip(name, node)
+            near = slip.near if slip else "" if name in known else known.nearest(name)
+            is_judged = slip or near or name.endswith(".response") or name.startswith("tool.")
+            if name in known or not is_judged:
                 continue
             fix = Fix("name a value that an earlier stage sets, such as plan.response or tool.output")
-            message = f'carry names "{name}", which no stage sets'
+            message = f'carry names "{name}", which no stage sets{slip.words if slip else suggestion(near)}'
             if near:
-                message += suggestion(near)
                 mended = ", ".join(near if each == name else each for each in names)
                 fix = replacing_value(node, "carry", mended, f'write "{mended}"')
             yield Finding(message, value_span(node, "carry"), node.id, fix=fix)

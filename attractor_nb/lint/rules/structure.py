@@ -537,7 +537,7 @@ def _unknown_list(survey: Survey, node: Node, key: str, names: VariableNames) ->
     message = complaint(survey, node, key, names, f'for_each: "{key}"')
     if not message:
         return
-    near = names.meant(key) or names.likely.nearest(key)
+    near = names.suggested(key)
     fix = replacing_value(node, FOR_EACH, f"{ITEM} in {near}", f'write "{ITEM} in {near}"') if near else None
     fix = fix or Fix("declare it: inputs=… on the graph; or name what a stage before it leaves")
     yield Finding(message, value_span(node, FOR_EACH), node.id, fix=fix, severity=Severity.WARNING)

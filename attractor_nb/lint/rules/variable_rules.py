@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.decisions.response_schemas import field_keys, is_schema_name
 from attractor_nb.errors import InputsSyntaxError, MappingSyntaxError
 from attractor_nb.languages.dot.writer import embed_value
 from attractor_nb.lint.entailed_findings import with_value
+from attractor_nb.lint.structured_keys import FORM, StructuredKeys
 from attractor_nb.lint.survey import (
     Finding,
     KnownNames,
@@ -24,11 +24,19 @@ from attractor_nb.lint.survey import (
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.graph import Edge, Node
 from attractor_nb.model.inputs import ENGINE_KEYS, INPUTS, INPUTS_SCHEMA, STAGE_KEYS, Input, inputs_of, parse_inputs
-from attractor_nb.model.texts import nearest, slipped
+from attractor_nb.model.texts import nearest, slipped, suggestion
 from attractor_nb.model.vocabulary.attribute_table import Scope
 from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, CHILD_TYPES, DEFAULT_TYPE, HUMAN_TYPE
 from attractor_nb.model.vocabulary.value_forms import CONTEXT_PREFIX, FOR_EACH, ITEM_KEYS, LIST_KEYS, is_repeated
-from attractor_nb.model.vocabulary.variables import GOAL, NAMING_ATTRIBUTES, Variable, parse_mapping, settled, variables
+from attractor_nb.model.vocabulary.variables import (
+    GOAL,
+    NAMING_ATTRIBUTES,
+    Variable,
+    parse_mapping,
+    settled,
+    variables,
+    whole_variable,
+)
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
@@ -113,7 +121,7 @@ def variable_unknown(survey: Survey) -> Iterator[Finding]:
         text = written_text(survey, node, name)
         for variable in variables(text.text):
             if message := complaint(survey, node, variable.name, names):
-                near = names.meant(variable.name) or names.likely.nearest(variable.name)
+                near = names.suggested(variable.name, node)
                 if variable.default is not None and not near:
                     continue
                 span = text.span(variable.start, variable.end)
@@ -121,8 +129,26 @@ def variable_unknown(survey: Survey) -> Iterator[Finding]:
                     message,
                     span if text.host else value_span(node, name),
                     node.id,
-                    fix=_respelled(text, variable, near),
+                    fix=_respelled(text, variable, near) if near else names.remedy(variable.name, node),
                 )
+    for node in survey.having(FORM):
+        if survey.types[node.id] == HUMAN_TYPE and HUMAN_TYPE not in survey.options.taken_over:
+            names = names or VariableNames(survey)
+            yield from _form_defaults(survey, node, names)
+
+
+def _form_defaults(survey: Survey, node: Node, names: VariableNames) -> Iterator[Finding]:
+    """The finding about the defaults of a gate's form that name nothing; they stand in its model."""
+    form = node.get(FORM, str, "").strip()
+    problems, fix = list[str](), Fix("")
+    for field in survey.options.schema_inputs(form) or ():
+        name = whole_variable(field.default) if isinstance(field.default, str) else ""
+        if name and (message := complaint(survey, node, name, names, field.default)):
+            near = names.suggested(name, node)
+            fix = fix if problems else Fix(f"write ${{{near}}} in the model") if near else names.remedy(name, node)
+            problems.append(f"the default of {form}.{field.name}: {message}")
+    if problems:
+        yield Finding("; ".join(problems), value_span(node, FORM), node.id, fix=fix)
 
 
 @rule(Severity.WARNING)
@@ -131,8 +157,8 @@ def condition_key(survey: Survey) -> Iterator[Finding]:
 
     A key that nothing sets is the empty text, so the edge is never taken, or always. The rule reports keys
     within two slips of a known one (`outcome`, `preferred_label`, an input, what a stage leaves), and names that
-    other tools have for the engine's keys: `tool.stdout`, `tool_exit_code`, `human.gate.answer`. A stage may set any
-    other key.
+    other tools have for the engine's keys: `tool.stdout`, `tool_exit_code`, `human.gate.answer`. Of a structured value
+    it reports a field that its schema does not have. A stage may set any other key.
 
     The conditions of managers (`manager.guard`, `manager.stop_condition`, `manager.escalate`) are read, too.
 
@@ -154,11 +180,12 @@ def condition_key(survey: Survey) -> Iterator[Finding]:
             names, key = names or VariableNames(survey), clause.key.removeprefix(CONTEXT_PREFIX)
             if key in names.likely or clause.span is None:
                 continue
-            meant = meant_key(key)
-            if not meant and key.startswith(OPEN_PREFIXES):
+            slip, meant = names.structured.slip(key), meant_key(key)
+            is_open = key.startswith(OPEN_PREFIXES) or names.likely.has_beginning_of(key)
+            if not slip and not meant and is_open:
                 continue
-            if near := meant or names.likely.nearest(key):
-                yield _unknown_key(thing, name, text, text.index(key, clause.span.start), key, near)
+            if slip or meant or names.likely.nearest(key):
+                yield _unknown_key(thing, name, text, text.index(key, clause.span.start), key, names)
 
 
 def meant_key(key: str) -> str:
@@ -176,20 +203,23 @@ def meant_key(key: str) -> str:
     return _ELSEWHERE.get(dotted) or (nearest(dotted, below) if dotted == key else "")
 
 
-def _unknown_key(thing: Edge | Node, name: str, text: str, place: int, key: str, near: str) -> Finding:
+def _unknown_key(thing: Edge | Node, name: str, text: str, place: int, key: str, names: VariableNames) -> Finding:
     written = embedded_text(thing, name, text)
     span, end = written.span(place, place + len(key)), place + len(key)
-    fix = replacing(span, near, f'write "{near}"')
+    near, slip = names.suggested(key), names.structured.slip(key)
+    fix = replacing(span, near, f'write "{near}"') if near else names.remedy(key)
     is_node = isinstance(thing, Node)
     return Finding(
-        f'the condition uses "{key}", which nothing sets; did you mean "{near}"?',
+        f'the condition uses "{key}", which nothing sets{slip.words if slip else suggestion(near)}',
         span if written.host else thing.span,
         thing.id if is_node else "",
         edge=None if is_node else (thing.source, thing.target),
         fix=outward(fix) if written.host else Fix(fix.title),
         meant=with_value(
             Scope.NODE if is_node else Scope.EDGE, name, thing.attrs[name], f"{text[:place]}{near}{text[end:]}"
-        ),
+        )
+        if near
+        else None,
     )
 
 
@@ -231,12 +261,14 @@ class VariableNames:
         certain: Finds the known name that a variable certainly means; a graph without inputs takes values of
             any name.
         likely: Every name that is known, inputs included; finds the one that a variable may mean.
+        structured: The values of which the fields are known.
     """
 
     def __init__(self, survey: Survey) -> None:
         declared = [each.name for each in _declared(survey)]
         self.inputs = frozenset(declared)
-        known = known_names(survey, declared)
+        self.structured = StructuredKeys(survey)
+        known = known_names(survey, declared, self.structured)
         self.likely = KnownNames(known)
         self.certain = self.likely if self.inputs else KnownNames(known, dotted_or_slipped)
 
@@ -244,13 +276,24 @@ class VariableNames:
         """The known name that a variable certainly means, or empty."""
         return meant_key(name.removeprefix(CONTEXT_PREFIX)) or self.certain.nearest(name)
 
+    def suggested(self, name: str, node: Node | None = None) -> str:
+        """The name to write in place of one that names nothing, or empty."""
+        if slip := self.structured.slip(name.removeprefix(CONTEXT_PREFIX), node):
+            return slip.near
+        return self.meant(name) or self.likely.nearest(name)
+
+    def remedy(self, name: str, node: Node | None = None) -> Fix:
+        """What to do about a name that is near to none."""
+        slip = self.structured.slip(name.removeprefix(CONTEXT_PREFIX), node)
+        return Fix(slip.remedy if slip else "declare it: inputs=… on the graph; or write $$ for a dollar sign")
+
 
 def dotted_or_slipped(name: str, known: Iterable[str]) -> str:
     """The name with a dot that is near to one, or the one that a slip of the fingers made into it."""
     return nearest(name, [each for each in known if "." in each]) or slipped(name, known)
 
 
-def known_names(survey: Survey, inputs: Iterable[str]) -> list[str]:
+def known_names(survey: Survey, inputs: Iterable[str], structured: StructuredKeys | None = None) -> list[str]:
     """The names of inputs, and those that the engine and the stages of a graph give values to."""
     graph = survey.graph
     known = [*inputs, GOAL, *sorted(ENGINE_KEYS), *STAGE_KEYS, *(f"graph.{name}" for name in graph.attrs)]
@@ -264,21 +307,9 @@ def known_names(survey: Survey, inputs: Iterable[str]) -> list[str]:
         if kind in CHILD_TYPES:
             known.append(f"{node_id}.run_id")
             known.extend(_outputs(graph.nodes[node_id]))
-    known.extend(islice(_answer_keys(survey), _MOST_FIELDS))
+    known.extend(f"{node.id}.verdict" for node in survey.having("response_schema") if FOR_EACH not in node.attrs)
+    known.extend(islice((structured or StructuredKeys(survey)).fields(), _MOST_FIELDS))
     return known
-
-
-def _answer_keys(survey: Survey) -> Iterator[str]:
-    """The keys of a structured answer: ``<node>.verdict``, and the fields that its schema names (ruling 50)."""
-    for node in survey.having("response_schema"):
-        if FOR_EACH in node.attrs:  # its answers are in lists
-            continue
-        key, text = f"{node.id}.verdict", node.get("response_schema", str, "").strip()
-        yield key
-        if is_schema_name(text):
-            yield from (f"{key}.{each.name}" for each in survey.options.schema_inputs(text) or ())
-        else:
-            yield from field_keys(text, key)
 
 
 def _declared(survey: Survey) -> Iterable[Input]:
@@ -333,6 +364,10 @@ def complaint(survey: Survey, node: Node, name: str, names: VariableNames, shown
     plain = name.removeprefix(CONTEXT_PREFIX)
     if name in names.likely or plain in names.likely:
         return ""
+    if slip := names.structured.slip(plain, node):
+        return f"{shown} names nothing{slip.words}"
+    if names.likely.has_beginning_of(plain):
+        return ""
     if plain.partition(".")[0] in ITEM_KEYS and survey.having(FOR_EACH):  # item_variable tells it
         return ""
     if plain.startswith(OPEN_PREFIXES) and not meant_key(plain):
@@ -351,8 +386,6 @@ def complaint(survey: Survey, node: Node, name: str, names: VariableNames, shown
 
 def _respelled(text: SourceText, variable: Variable, near: str) -> Fix:
     """The fix that writes the name that was meant where the variable stands."""
-    if not near:
-        return Fix("declare it: inputs=… on the graph; or write $$ for a dollar sign")
     written = text.text[variable.start : variable.end]
     braces = "${%s}" if "." in near else "$%s"
     meant = written.replace(variable.name, near, 1) if variable.is_braced else braces % near

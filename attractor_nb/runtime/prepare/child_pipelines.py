@@ -25,7 +25,7 @@ from attractor_nb.errors import AttractorError, InputsSyntaxError, OptionError, 
 from attractor_nb.languages.dot import DotDocument, read_dot
 from attractor_nb.lazy_imports import later
 from attractor_nb.lint import HANDLER_MISSING, validate
-from attractor_nb.lint.survey import BUILT_IN_TYPES, LintOptions, no_inputs
+from attractor_nb.lint.survey import BUILT_IN_TYPES, LintOptions, no_inputs, no_schema
 from attractor_nb.model.child import ChildProblem
 from attractor_nb.model.diagnostic import Diagnostic, Severity
 from attractor_nb.model.graph import Graph, Node
@@ -402,6 +402,8 @@ class Preparation(Struct, frozen=True):
     invalid_forms: Mapping[str, str] = field(default_factory=dict[str, str])
     #: Gives the inputs that a registered schema declares, by its name.
     schema_inputs: Callable[[str], Sequence[Input] | None] = no_inputs
+    #: Gives the JSON Schema of what a registered model leaves of a value, by its name.
+    stored_schema: Callable[[str], Mapping[str, Any] | None] = no_schema
     is_strict: bool = False  #: Generous readings are errors.
     are_many_exits_allowed: bool = False  #: More than one exit node may stand.
     find_children: Callable[[Graph], Family[Any]] | None = None  #: Finds the child pipelines that a graph names.
@@ -442,6 +444,7 @@ def prepare(source: Source, preparation: Preparation, files: TextFiles) -> Prepa
         functions=preparation.functions,
         invalid_forms=preparation.invalid_forms,
         schema_inputs=preparation.schema_inputs,
+        stored_schema=preparation.stored_schema,
         allow_many_exits=preparation.are_many_exits_allowed,
         child_problems=family.problems,
         child_inputs=family.inputs,
