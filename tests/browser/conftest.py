@@ -22,6 +22,8 @@ from typing import Any
 import nbformat
 import pytest
 
+from hatch_build import make_files
+
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
 
@@ -55,6 +57,7 @@ def driver() -> ModuleType:
     module = _load_driver()
     if not Path(module.CHROMIUM).exists():
         pytest.fail(f"the browser tests need Chromium at {module.CHROMIUM}; `make test` says how to get it")
+    make_files()  # of the extension, which stand in no checkout
     return module
 
 

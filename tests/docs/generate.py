@@ -4,16 +4,13 @@
 
 docs/errors.md comes from the tables of malformed sources, docs/rules.md from the docstrings of the lint
 rules, docs/options.md from the options of runs, maps and pipelines, and two tables of docs/language.md from
-the tables of shapes and attributes. The words that the extension of JupyterLab colours come from the same tables, the
-pipelines that it offers from examples/, and its icon is the server's.
-A test compares.
+the tables of shapes and attributes. A test compares. hatch_build.py makes the files of the extension of JupyterLab.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
-import json
 import re
 import tomllib
 from collections.abc import Callable, Iterable
@@ -21,55 +18,29 @@ from pathlib import Path
 from typing import Any
 
 from attractor_nb import errors
-from attractor_nb.languages.dot.writer import KEYWORDS
 from attractor_nb.lint import BUILT_IN_RULES
 from attractor_nb.maps.map_work import MapOptions
-from attractor_nb.model.inputs import ENGINE_KEYS, STAGE_KEYS
 from attractor_nb.model.texts import shown
-from attractor_nb.model.vocabulary.attribute_table import TABLE, AttributeSpec, Scope
-from attractor_nb.model.vocabulary.attributes import literal_text
+from attractor_nb.model.vocabulary.attribute_table import TABLE, AttributeSpec
 from attractor_nb.model.vocabulary.option_meanings import OF_A_MAP, OF_A_PIPELINE, OF_A_RUN
 from attractor_nb.model.vocabulary.shapes import SHAPE_ALIASES, SHAPE_TO_TYPE
-from attractor_nb.model.vocabulary.value_forms import Duration
-from attractor_nb.model.vocabulary.variables import GOAL, NAMING_ATTRIBUTES
-from attractor_nb.notebook.completion import CONDITIONS
 from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.prepare.run_options import RunOptions
+from hatch_build import SCOPES, TYPES, default_of, meaning_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
-EXAMPLES = REPOSITORY / "examples"
-SERVER_WEB = REPOSITORY / "attractor_nb" / "server" / "web"
 MALFORMED = REPOSITORY / "tests" / "languages" / "malformed"
-SCOPES = {
-    Scope.GRAPH: "Of the graph",
-    Scope.NODE: "Of a node",
-    Scope.EDGE: "Of an edge",
-    Scope.SUBGRAPH: "Of a subgraph",
-}
 LANGUAGES = {
     "dot": ("DOT", "malformed"),
     "condition": ("Conditions", "case"),
     "stylesheet": ("Model stylesheets", "case"),
 }
 LONG = 90
-NEEDS_FILES = re.compile(r'="@|\.dot"')
-"""What names a file beside a pipeline's own."""
 SEVERITIES = {
     "error": "Error: the pipeline does not run.",
     "warning": "Warning: it runs, perhaps not as meant.",
     "info": "Info: a thing to know.",
-}
-TYPES = {
-    "start": "where a run begins",
-    "exit": "where it ends, and the goal gates are checked",
-    "codergen": "a prompt to a model",
-    "wait.human": "a question to a person",
-    "conditional": "a branch point: runs nothing; its edges test the outcome of the previous stage",
-    "tool": "a command",
-    "parallel": "several branches at once: each edge begins one",
-    "parallel.fan_in": "where branches meet, and the best of them is chosen",
-    "stack.manager_loop": "watches over a run of another pipeline, and steers it",
 }
 
 
@@ -110,29 +81,18 @@ def shapes_table() -> str:
 
 def attributes_tables() -> str:
     parts: list[str] = []
-    for scope, title in SCOPES.items():
+    for scope, scope_words in SCOPES.items():
         rows = [
-            (code(spec.name), _kind(spec), _default(spec), prose_with_code(spec))
+            (code(spec.name), _kind(spec), code(default_of(spec)), meaning_of(spec).replace("|", "\\|"))
             for spec in TABLE
             if spec.scope is scope
         ]
-        parts += [f"### {title}\n", table(("attribute", "value", "default", "meaning"), rows)]
+        parts += [f"### Of {scope_words}\n", table(("attribute", "value", "default", "meaning"), rows)]
     return "\n".join(parts)
 
 
 def _kind(spec: AttributeSpec) -> str:
     return ", ".join(code(choice) for choice in spec.choices) if spec.choices else spec.type.value
-
-
-def _default(spec: AttributeSpec) -> str:
-    if spec.default is None or spec.default == "":
-        return ""
-    return code(str(spec.default) if isinstance(spec.default, Duration) else literal_text(spec.default))
-
-
-def prose_with_code(spec: AttributeSpec) -> str:
-    meaning = spec.meaning.replace("|", "\\|")
-    return f"{meaning} Another name of {code(spec.alias_of)}." if spec.alias_of else meaning
 
 
 def language_page(now: str) -> str:
@@ -226,51 +186,7 @@ def fenced(page: str) -> str:
     return re.sub(r"(?:^(?:    .*)?\n?)*^    .*(?:\n|\Z)(?:^(?:    .*)?\n)*", fence, page, flags=re.MULTILINE).strip()
 
 
-# -- words.js ----------------------------------------------------------------------------------------
-
-
-def words_module() -> str:
-    attributes: dict[str, list[dict[str, str]]] = {}
-    for spec in sorted(TABLE, key=lambda each: each.name):
-        row = {"of": SCOPES[spec.scope].removeprefix("Of "), "value": _kind(spec).replace("`", "")}
-        row |= {"default": _default(spec).strip("`"), "meaning": prose_with_code(spec).replace("\\|", "|")}
-        attributes.setdefault(spec.name, []).append(row)
-    shapes = {shape: f"{kind}: {TYPES[kind]}" for shape, kind in SHAPE_TO_TYPE.items()}
-    tables = {
-        "ATTRIBUTES": attributes,
-        "SHAPES": shapes,
-        "KEYWORDS": sorted(KEYWORDS),
-        "RULES": {rule.name: rule.page.partition("\n")[0].replace("`", "") for rule in BUILT_IN_RULES},
-        "CONTEXT_KEYS": {GOAL: "the goal of the graph", **ENGINE_KEYS, **STAGE_KEYS},
-        "CONDITIONS": sorted(CONDITIONS),
-        "WITH_VARIABLES": sorted(NAMING_ATTRIBUTES),
-    }
-    return (
-        "// The words of DOT, made by `make docs` from the tables of attributes, shapes, keywords, rules and context keys.\n"
-        + "".join(
-            f"\nexport const {name} = {json.dumps(values, indent=2, ensure_ascii=False)};\n"
-            for name, values in tables.items()
-        )
-    )
-
-
-# -- examples.js, icon.svg -----------------------------------------------------------------------------
-
-
-def examples_module() -> str:
-    """The examples that stand alone, as the extension of JupyterLab offers them: a wheel has no folder of examples."""
-    to_keep = (EXAMPLES / "README.md").read_text("utf-8").partition("## From the specification")[0]
-    listed = re.findall(r"^\| \[(\w+)\.dot\]\(\S+\) \| (.+) \|$", to_keep, re.MULTILINE)
-    rows: list[dict[str, str]] = []
-    for name, meaning in listed:
-        text = (EXAMPLES / f"{name}.dot").read_text("utf-8")
-        if "](" not in meaning and not NEEDS_FILES.search(text):
-            rows.append({"name": name, "meaning": meaning.replace("`", ""), "text": text})
-    assert rows
-    return (
-        "// Pipelines to begin with, made by `make docs` from the examples that need no other file.\n\n"
-        f"export const EXAMPLES = {json.dumps(rows, indent=2, ensure_ascii=False)};\n"
-    )
+# -- options.md ----------------------------------------------------------------------------------------
 
 
 def default_text(default: object) -> str:
@@ -328,9 +244,6 @@ PAGES: dict[str, Callable[[str], str]] = {
     "docs/errors.md": lambda now: errors_page(),
     "docs/rules.md": lambda now: rules_page(),
     "docs/options.md": lambda now: options_page(),
-    "attractor_nb/labextension/static/words.js": lambda now: words_module(),
-    "attractor_nb/labextension/static/examples.js": lambda now: examples_module(),
-    "attractor_nb/labextension/static/icon.svg": lambda now: (SERVER_WEB / "icon.svg").read_text("utf-8"),
 }
 """Each generated file as a function of what is written there now."""
 

@@ -18,6 +18,7 @@ TOP_LEVEL = {
     "constraints.txt",
     "docs",
     "examples",
+    "hatch_build.py",
     "notebooks",
     "pyproject.toml",
     "tests",

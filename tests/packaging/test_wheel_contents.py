@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from hatch_build import MADE
+
 
 @pytest.fixture(scope="module")
 def names(wheel):
@@ -19,6 +21,7 @@ def names(wheel):
 def test_every_file_of_the_package_is_in_the_wheel(names, repository_files):
     expected = {path.as_posix() for path in repository_files if path.parts[0] == "attractor_nb"}
     assert expected <= names
+    assert {f"attractor_nb/labextension/static/{name}" for name in MADE} <= names
 
 
 @pytest.mark.parametrize("suffix", [".lark", ".json", ".js", ".css", ".dot", "py.typed"])
@@ -41,7 +44,8 @@ def test_jupyterlab_finds_the_extension_of_the_wheel_enabled_and_whole(wheel, na
     (share,) = tmp_path.glob("*.data/data/share/jupyter")
     folder = share / "labextensions" / "attractor-nb"
     source = "attractor_nb/labextension/"
-    expected = {str(path)[len(source) :] for path in map(Path.as_posix, repository_files) if path.startswith(source)}
+    expected = {path[len(source) :] for path in map(Path.as_posix, repository_files) if path.startswith(source)}
+    expected |= {f"static/{name}" for name in MADE}
     assert {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} == expected
     environment = {**os.environ, "JUPYTER_PATH": str(share), "NO_COLOR": "1"}
     command = [sys.executable, "-m", "jupyter", "labextension", "list"]

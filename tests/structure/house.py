@@ -16,6 +16,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPOSITORY))
+
+from hatch_build import MADE  # noqa: E402 - beside the package
+
 PACKAGE = REPOSITORY / "attractor_nb"
 QUESTION_WORDS = ("What", "Where", "Which", "How", "Whether", "Why", "Who")
 CHAIN = "digraph { start [shape=Mdiamond] work [prompt=Do] done [shape=Msquare] start -> work -> done }"
@@ -27,8 +31,9 @@ def modules() -> list[Path]:
 
 
 def front_end() -> list[Path]:
-    """The scripts and style sheets of the package."""
-    return sorted(path for suffix in ("js", "mjs", "css") for path in PACKAGE.rglob(f"*.{suffix}"))
+    """The scripts and style sheets of the package, without those that hatch_build.py makes."""
+    found = (path for suffix in ("js", "mjs", "css") for path in PACKAGE.rglob(f"*.{suffix}"))
+    return sorted(path for path in found if path.name not in MADE)
 
 
 def count_lines(paths: list[Path]) -> int:

@@ -8,10 +8,10 @@ from importlib.resources import files
 import pytest
 
 from attractor_nb.views.frontend import FOLDER
+from hatch_build import MADE
 
 EXTENSION = files("attractor_nb.labextension") / "static"
 SERVER = files("attractor_nb.server.web")
-MADE = {"words.js", "examples.js"}  # of the tables of attributes and the examples, by `make docs`
 PIECES = re.compile(
     r"""//[^\n]*|/\*[^]*?\*/"""
     r"""|(?<=[(=,:;!&|?{}\n])\s*/(?![/*])(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/[a-z]*"""

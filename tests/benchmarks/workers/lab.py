@@ -23,6 +23,8 @@ import driver  # noqa: E402 - found by the path above
 import listing  # noqa: E402 - beside this file
 import nbformat  # noqa: E402 - sorted with them
 
+from hatch_build import make_files  # noqa: E402 - beside the package
+
 CELL = """%%attractor p{number}
 digraph P{number} {{
     start [shape=Mdiamond]
@@ -103,6 +105,7 @@ REDRAW = """async ([find, insert, place, wanted]) => {
 
 def labs(stack: ExitStack, root: Path, extensions: tuple[bool, ...]) -> list[Any]:
     """Servers with the extension of this checkout, or with none of it."""
+    make_files()  # of the extension, which stand in no checkout
     found = []
     for has_it in extensions:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
