@@ -11,7 +11,7 @@ from attractor_nb.cli.reporting import ExitCode, print_json
 from attractor_nb.cli.run_summary import resume_command, shown_path
 from attractor_nb.pipeline.runs import RunRow, runs
 from attractor_nb.studio.history.history_table import UNKNOWN, history_table
-from attractor_nb.views.table import Table, cells, one_line, table_text
+from attractor_nb.views.table import Table, cells, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -46,7 +46,7 @@ def show_runs(base: Path, conditions: Mapping[str, Any], *, is_json: bool) -> Ex
 
 def shown_runs(table: Table) -> str:
     """The table of runs; at a terminal that is too narrow for it a block of lines for each run, which cuts nothing."""
-    text = table_text(table)
+    text = str(table)
     columns = shutil.get_terminal_size().columns if is_terminal() else 0
     if not columns or max(map(cells, text.split("\n"))) <= columns:
         return text

@@ -23,12 +23,13 @@ from attractor_nb.model.outcome import Usage
 from attractor_nb.model.states import RunStatus
 from attractor_nb.studio.compare.compare_runs import graph_changes
 from attractor_nb.studio.compare.run_alignment import unite
+from attractor_nb.views.display import Displayed
 from attractor_nb.views.drawings.theme import root_class
 from attractor_nb.views.markup import element, style_sheet
 from attractor_nb.views.metrics import ELLIPSIS
 from attractor_nb.views.output_styles import compare_css
 from attractor_nb.views.summary_line import cost_text, duration_text, price_text
-from attractor_nb.views.table import Column, Table, cells, one_line, table_html, table_text
+from attractor_nb.views.table import Column, Table, cells, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -66,7 +67,7 @@ class RowPair:
         return "≠" if "outcome" in self.differences else "≈" if self.differences else ""
 
 
-class MapComparison:
+class MapComparison(Displayed):
     """Two maps beside each other. Its ``repr`` is a table, in a notebook as HTML.
 
     Attributes:
@@ -158,22 +159,17 @@ class MapComparison:
         if (outputs := _outputs_table(self.rows)).rows:
             yield outputs
 
-    def _html(self, *, has_times: bool) -> str:
+    def _html(self, *, has_times: bool = False) -> str:
         parts = [
             style_sheet(compare_css()),
             *(element("div", {"class": "headline"}, line) for line in self._headlines()),
             *(element("div", {"class": "note"}, one_line(words)) for words in (*self.changes, self._words())),
-            *(Markup(table_html(table)) for table in self._tables(has_times=has_times)),  # noqa: S704 - by our own builder
+            *(Markup(table.to_html()) for table in self._tables(has_times=has_times)),  # noqa: S704 - by our own builder
         ]
         return str(element("div", {"class": f"attractor-compare {root_class()} auto"}, *parts))
 
     def __str__(self) -> str:
         return self._text(has_times=False)
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return {"text/html": self._html(has_times=False), "text/plain": str(self)}
 
 
 def compare_maps(a: object, b: object) -> MapComparison:
@@ -311,7 +307,7 @@ def _wrapped(lines: Sequence[str], width: int) -> Iterator[str]:
 
 def _shown_text(table: Table, width: int) -> str:
     """A table; where it is wider than a terminal a block of lines for each row, which cuts nothing."""
-    text = table_text(table)
+    text = str(table)
     if not width or max(map(cells, text.split("\n"))) <= width:
         return text
     names = [column.title for column in table.columns]

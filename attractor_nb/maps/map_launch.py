@@ -33,6 +33,7 @@ from attractor_nb.runtime.wire import check_plugs
 from attractor_nb.runtime.workspace.workspace import recorded_for_rows, with_workdir_of_rows
 from attractor_nb.storage.map_directory import MapDirectory, inputs_hash, read_inputs, read_map, row_name
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE, new_run_directory
+from attractor_nb.views.display import Displayed
 from attractor_nb.views.table import one_line
 
 if TYPE_CHECKING:
@@ -307,8 +308,8 @@ _COLUMNS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MapResult(Sequence["RowResult"]):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MapResult(Displayed, Sequence["RowResult"]):
     """The result of a map and its rows. ``result[3]`` is a row, ``result.run(3)`` is its run.
 
     Iterating gives the rows, in the order of the inputs.
@@ -461,10 +462,8 @@ class MapResult(Sequence["RowResult"]):
         unset = "".join(f"\n! {words}" for words in unset_words(self))
         return map_summary(self.view, next_call=self._next_call()) + unset
 
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return {"text/html": map_html(self.view, has_times=False), "text/plain": str(self)}
+    def _html(self) -> str:
+        return map_html(self.view, has_times=False)
 
     def _next_call(self) -> str:
         if self.unfinished and self.directory is not None:
@@ -478,7 +477,7 @@ def unset_words(result: MapResult) -> list[str]:
     return [f'no row has the output "{one_line(key)}": no stage set it' for key in result.unset_outputs]
 
 
-class MapRun(Handle[MapResult]):
+class MapRun(Displayed, Handle[MapResult]):
     """A handle on a map; ``run.result()`` and ``await run`` wait for it.
 
     Attributes:
@@ -538,10 +537,8 @@ class MapRun(Handle[MapResult]):
     def __str__(self) -> str:
         return map_summary(self.view)
 
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return {"text/html": map_html(self.view), "text/plain": str(self)}
+    def _html(self) -> str:
+        return map_html(self.view)
 
 
 def work_of_map(rows: MapWork) -> HandleJob[MapResult]:

@@ -44,11 +44,10 @@ class PastViews:
         from IPython.display import display  # noqa: PLC0415 - %load_ext stays light
 
         from attractor_nb.notebook.history_view import HistoryView  # noqa: PLC0415 - the first imports widgets
-        from attractor_nb.views.table import table_html  # noqa: PLC0415 - as above
 
         key = urandom(8).hex()
         self._keep(key, HistoryView(table, key))
-        html = table_html(table.table)
+        html = table.table.to_html()
         display({"text/html": placed(key, html), "text/plain": str(table)}, raw=True)
 
     def display_timeline(self, shown: RunTimeline) -> None:

@@ -180,6 +180,7 @@ class Previewing(Definition):
 
     __repr__ = __str__
 
+    # Not of DisplayedPicture: what imports the class loads no view.
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
         return svg.picture_bundle(self.to_svg(), str(self))
 

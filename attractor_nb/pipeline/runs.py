@@ -21,7 +21,7 @@ from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
 from attractor_nb.storage.run_index import list_runs
 from attractor_nb.storage.run_listing import RunSummary, change_tags, remove_run
 from attractor_nb.studio.history.history_table import Filter, history_table
-from attractor_nb.views.table import Table, table_html, table_text
+from attractor_nb.views.table import DisplayedTable, Table
 
 if TYPE_CHECKING:
     from datetime import date
@@ -93,10 +93,10 @@ class RunRow(Resumable):
         return f"its changes stay on {branches}: git branch -D removes them" if branches else ""
 
     def __str__(self) -> str:
-        return table_text(history_table([self]))
+        return str(history_table([self]))
 
 
-class RunTable(Sequence[RunRow]):
+class RunTable(DisplayedTable, Sequence[RunRow]):
     """The runs and maps of a runs base, newest first: a sequence of rows.
 
     Attributes:
@@ -222,14 +222,9 @@ class RunTable(Sequence[RunRow]):
         """The rows as a table, with times."""
         return history_table(self._rows, notes=self._notes())
 
-    def __str__(self) -> str:
-        return table_text(self.table)
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         lasting = history_table(self._rows, has_times=False, notes=self._notes())
-        return {"text/html": table_html(lasting), "text/plain": table_text(lasting)}
+        return lasting._repr_mimebundle_(include, exclude)
 
     def _notes(self) -> list[str]:
         stopped = next((index for index, row in enumerate(self) if row.is_resumable and row.kind == "run"), None)

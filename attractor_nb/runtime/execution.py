@@ -22,6 +22,7 @@ from attractor_nb.runtime.handles.run_result import FollowedRun, KeptOptions, Ru
 from attractor_nb.runtime.prepare.run_options import check_observer
 from attractor_nb.storage.attempt_files import read_stage_text
 from attractor_nb.storage.stored_run import has_event_log, read_run
+from attractor_nb.views.display import DisplayedPicture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -56,7 +57,7 @@ ExecutionT = TypeVar("ExecutionT", bound="Execution")
 AnswerT = TypeVar("AnswerT")
 
 
-class Execution(Handle[RunResult]):
+class Execution(DisplayedPicture, Handle[RunResult]):
     """One execution of a definition: its state, its events, its gates.
 
     Attributes:
@@ -332,12 +333,6 @@ class Execution(Handle[RunResult]):
         waiting = ", ".join(f"`{gate.stage}`" for gate in self.gates)
         text = "\n".join([summary_line.run_summary(self.view, self.graph, name=name_of(self)), *map(str, self.stops)])
         return f"{text}\ngate {waiting} waits for an answer" if waiting else text
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return svg.picture_bundle(self.to_svg(), str(self))
 
 
 def _nothing() -> None:

@@ -12,7 +12,8 @@ from attractor_nb.redaction import redacted
 from attractor_nb.runtime.past import read_history
 from attractor_nb.studio.inspect.inspect_run import inspect_stage
 from attractor_nb.studio.inspect.inspection_view import reason_html, reason_text
-from attractor_nb.views.table import Column, Table, table_html, table_text
+from attractor_nb.views.display import Displayed
+from attractor_nb.views.table import Column, DisplayedTable, Table
 
 if TYPE_CHECKING:
     from attractor_nb.runtime.execution import Execution
@@ -23,8 +24,8 @@ MAX_LINES: Final = 400
 """Of a long run the first and the last stages are told."""
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation(Displayed):
     """The reasons for the route into a stage and out of it."""
 
     stage: StageInspection  #: What is known of the visit: ``why_here`` and ``why_next`` are the reasons.
@@ -49,11 +50,8 @@ class Explanation:
     def __str__(self) -> str:
         return reason_text(self.to_plain())
 
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        plain = self.to_plain()
-        return {"text/html": reason_html(plain), "text/plain": reason_text(plain)}
+    def _html(self) -> str:
+        return reason_html(self.to_plain())
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +72,8 @@ class StepLine:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-@dataclass(frozen=True, slots=True)
-class PathExplanation:
+@dataclass(frozen=True, slots=True, repr=False)
+class PathExplanation(DisplayedTable):
     """The whole path of a run, stage by stage."""
 
     steps: tuple[StepLine, ...]  #: The stages that count, in the order of their ends.
@@ -86,7 +84,9 @@ class PathExplanation:
         """JSON values."""
         return {"steps": [step.to_plain() for step in self.steps], "ending": self.ending, "mark": self.mark}
 
-    def _table(self) -> Table:
+    @property
+    def table(self) -> Table:
+        """The same as a table."""
         columns = (
             Column("", "number"),
             Column("stage", "place"),
@@ -110,18 +110,9 @@ class PathExplanation:
             notes.insert(0, f"{len(self.steps) - MAX_LINES} stages in between are not shown: .steps has all")
         return Table("The path of the run", columns, rows, states, notes=(*notes, _marked(self.ending, self.mark)))
 
-    def __str__(self) -> str:
-        return table_text(self._table())
 
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        table = self._table()
-        return {"text/html": table_html(table), "text/plain": table_text(table)}
-
-
-@dataclass(frozen=True, slots=True)
-class LoopExplanation:
+@dataclass(frozen=True, slots=True, repr=False)
+class LoopExplanation(DisplayedTable):
     """The reasons for the number of a node's visits; ``statement`` is the shortest form."""
 
     found: LoopReport  #: The node, its rounds, its retries, the ending and the statement.
@@ -145,7 +136,9 @@ class LoopExplanation:
             "mark": self.mark,
         }
 
-    def _table(self) -> Table:
+    @property
+    def table(self) -> Table:
+        """The same as a table."""
         found = self.found
         rows = [
             [str(one.visit), " -> ".join(one.path) + (" (restarted)" if one.is_restart else ""), redacted(one.words)]
@@ -155,15 +148,6 @@ class LoopExplanation:
         columns = (Column("visit", "number"), Column("the way there", "place"), Column("what decided"))
         notes = (*(redacted(line) for line in found.retries), *ending, _marked(self.statement, self.mark))
         return Table(f"Why {found.node} was visited so often", columns, rows, notes=notes)
-
-    def __str__(self) -> str:
-        return table_text(self._table())
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        table = self._table()
-        return {"text/html": table_html(table), "text/plain": table_text(table)}
 
 
 def explain(run: Execution, node: str | None = None, visit: int | None = None) -> Explanation | PathExplanation:

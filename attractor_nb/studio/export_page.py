@@ -28,7 +28,7 @@ from attractor_nb.views.frontend import json_text, page
 from attractor_nb.views.markup import element
 from attractor_nb.views.metrics import ELLIPSIS
 from attractor_nb.views.summary_line import run_summary
-from attractor_nb.views.table import Column, Table, one_line, table_html
+from attractor_nb.views.table import Column, Table, one_line
 from attractor_nb.views.texts.prose import shown_stage
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def run_page(run: Execution) -> str:
     title = redacted(run.pipeline.title) or "a run"
     line = redacted(run_summary(run.view, run.graph, has_times=True).partition("   next: ")[0])
     picture = Markup(run.to_svg())  # noqa: S704 - by our own writer
-    table = Markup(table_html(stages_table(values["stages"].values())))  # noqa: S704 - by our own builder
+    table = Markup(stages_table(values["stages"].values()).to_html())  # noqa: S704 - by our own builder
     static = element("div", None, picture, table, *(element("p", {"class": "page-line"}, note) for note in notes))
     text = page(f"Run of {title}", "\n".join([line, *notes]), "replay", "showReplay", values, static)
     clean = redacted(text)

@@ -30,8 +30,9 @@ from attractor_nb.redaction import redacted
 from attractor_nb.runtime.handles.presenters import name_of
 from attractor_nb.runtime.past import read_history
 from attractor_nb.storage.stored_run import read_run
+from attractor_nb.views.display import DisplayedPicture
 from attractor_nb.views.drawings.drawing import MARK_PATHS
-from attractor_nb.views.drawings.svg import picture_bundle, render_svg
+from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.folding import fold_event, take_event
 from attractor_nb.views.state import Delta, NodeState, RunView
 from attractor_nb.views.summary_line import run_summary
@@ -215,8 +216,8 @@ def _cut(value: Any) -> Any:
 MAX_CHILD_DEPTH: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+@dataclass(frozen=True, slots=True, repr=False)
+class Moment(DisplayedPicture):
     """A run as it stood behind one of its events."""
 
     number: int  #: Number of the event; 0 for before the first.
@@ -235,13 +236,8 @@ class Moment:
         words += f" ({mark})" if (mark := redacted(self.view.marks.marks.words)) else ""
         return f"event {self.number}: {words}\n{run_table(self.view, self.graph)}"
 
-    __repr__ = __str__
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return picture_bundle(self.to_svg(), str(self))
-
-
-class Replay:
+class Replay(DisplayedPicture):
     """All moments of a run. In a live notebook a slider; elsewhere the last of them.
 
     Attributes:
@@ -279,6 +275,10 @@ class Replay:
         """JSON values: the frames, as ``replay_frames.replay_of`` gives them."""
         return replay_of(self.graph, self.events)
 
+    def to_svg(self) -> str:
+        """The graph as its last moment left it."""
+        return _picture(self.graph, self._end)
+
     def values(self) -> dict[str, Any]:
         """The values for ``showReplay``, without secrets: the first picture, marks, name and frames."""
         return {
@@ -292,11 +292,6 @@ class Replay:
         count = len(self.events)
         words = run_summary(self._end, self.graph, name=name_of(self.run))
         return f"replay of {count} event{'s' * (count != 1)}: {words}"
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return picture_bundle(_picture(self.graph, self._end), str(self))
 
 
 def _picture(graph: Graph, view: RunView) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.texts import shown
+from attractor_nb.views.display import Displayed
 from attractor_nb.views.drawings.theme import root_class
 from attractor_nb.views.markup import element, style_sheet
 from attractor_nb.views.output_styles import inspection_css
@@ -35,8 +36,8 @@ class ChangedFile:
         return f"{self.path}  +{self.added} -{self.removed}"
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+@dataclass(frozen=True, slots=True, repr=False)
+class Changes(Displayed):
     """The changes of a run."""
 
     branch: str  #: The run's branch.
@@ -60,9 +61,7 @@ class Changes:
         rest = [f"… {len(lines) - MAX_LINES} more lines on {self.branch}"] if len(lines) > MAX_LINES else []
         return "\n".join([*self._head(), "", *map(shown, lines[:MAX_LINES]), *rest])
 
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
+    def _html(self) -> str:
         if not self.files:
             return element("pre", None, str(self))
         diff = shown(self.diff)

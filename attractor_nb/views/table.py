@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.texts import shown
+from attractor_nb.views.display import Displayed
 from attractor_nb.views.drawings.theme import Theme, root_class
 from attractor_nb.views.markup import clean, element, joined, style_sheet
 from attractor_nb.views.output_styles import table_css
@@ -25,8 +26,8 @@ class Column:
     kind: str = "text"  #: ``text``, ``number`` (aligned right), ``place`` (an id) or ``state`` (coloured by its row).
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+@dataclass(frozen=True, slots=True, repr=False)
+class Table(Displayed):
     """A table."""
 
     label: str  #: What it is, for readers who do not see it.
@@ -37,49 +38,67 @@ class Table:
     headline: str = ""  #: A line above.
     notes: Sequence[str] = ()  #: Lines below.
 
+    def __str__(self) -> str:
+        """Headline, table and notes. Without a row there is no table."""
+        lines = [one_line(self.headline)] if self.headline else []
+        if self.rows:
+            shown = [[column.title for column in self.columns], *self.rows, *([self.total] if self.total else [])]
+            grid = [[one_line(cell) for cell in row] for row in shown]
+            for index, column in enumerate(self.columns):
+                if column.kind == "number":
+                    width = max(cells(row[index]) for row in grid)
+                    for row in grid:
+                        row[index] = " " * (width - cells(row[index])) + row[index]
+            lines += [""] * bool(lines) + aligned(grid).split("\n")
+        notes = [one_line(note) for note in self.notes]
+        return "\n".join([*lines, *([""] * bool(lines and notes)), *notes])
 
-def table_text(table: Table) -> str:
-    """Headline, table and notes. Without a row there is no table."""
-    lines = [one_line(table.headline)] if table.headline else []
-    if table.rows:
-        shown = [[column.title for column in table.columns], *table.rows, *([table.total] if table.total else [])]
-        grid = [[one_line(cell) for cell in row] for row in shown]
-        for index, column in enumerate(table.columns):
-            if column.kind == "number":
-                width = max(cells(row[index]) for row in grid)
-                for row in grid:
-                    row[index] = " " * (width - cells(row[index])) + row[index]
-        lines += [""] * bool(lines) + aligned(grid).split("\n")
-    notes = [one_line(note) for note in table.notes]
-    return "\n".join([*lines, *([""] * bool(lines and notes)), *notes])
+    def to_html(self, theme: Theme = "auto") -> str:
+        """The same as HTML; everything of the input is escaped."""
+        head = element("tr", None, *(_heading(column) for column in self.columns))
+        states = self.states or [""] * len(self.rows)
+        body = [
+            element("tr", {"class": f"state-{state}" if state else None}, *_cells(self.columns, row))
+            for row, state in zip(self.rows, states, strict=True)
+        ]
+        if self.total:
+            body.append(element("tr", {"class": "total"}, *_cells(self.columns, self.total)))
+        parts = [style_sheet(table_css())]
+        if self.headline:
+            parts.append(element("div", {"class": "headline"}, self.headline))
+        if body:
+            whole = (element("thead", None, head), element("tbody", None, joined(body)))
+            parts.append(element("table", {"aria-label": self.label}, *whole))
+        parts += [element("div", {"class": "note"}, note) for note in self.notes]
+        return str(element("div", {"class": f"attractor-table {root_class()} {theme}"}, *parts))
+
+    def _html(self) -> str:
+        return self.to_html()
 
 
-def table_html(table: Table, theme: Theme = "auto") -> str:
-    """The same as HTML; everything of the input is escaped."""
-    head = element("tr", None, *(_heading(column) for column in table.columns))
-    states = table.states or [""] * len(table.rows)
-    body = [
-        element("tr", {"class": f"state-{state}" if state else None}, *_cells(table, row))
-        for row, state in zip(table.rows, states, strict=True)
-    ]
-    if table.total:
-        body.append(element("tr", {"class": "total"}, *_cells(table, table.total)))
-    parts = [style_sheet(table_css())]
-    if table.headline:
-        parts.append(element("div", {"class": "headline"}, table.headline))
-    if body:
-        whole = (element("thead", None, head), element("tbody", None, joined(body)))
-        parts.append(element("table", {"aria-label": table.label}, *whole))
-    parts += [element("div", {"class": "note"}, note) for note in table.notes]
-    return str(element("div", {"class": f"attractor-table {root_class()} {theme}"}, *parts))
+class DisplayedTable(Displayed):
+    """A value that is shown as its table."""
+
+    __slots__ = ()
+
+    @property
+    def table(self) -> Table:
+        """The value as a table."""
+        raise NotImplementedError
+
+    def _html(self) -> str:
+        return self.table.to_html()
+
+    def __str__(self) -> str:
+        return str(self.table)
 
 
 def _heading(column: Column) -> Markup:
     return element("th", {"scope": "col", "class": _css_class(column)}, column.title)
 
 
-def _cells(table: Table, row: Sequence[str]) -> list[Markup]:
-    return [element("td", {"class": _css_class(column)}, cell) for column, cell in zip(table.columns, row, strict=True)]
+def _cells(columns: Sequence[Column], row: Sequence[str]) -> list[Markup]:
+    return [element("td", {"class": _css_class(column)}, cell) for column, cell in zip(columns, row, strict=True)]
 
 
 def _css_class(column: Column) -> str | None:

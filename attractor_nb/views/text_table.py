@@ -6,14 +6,15 @@ that cannot draw.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.model.states import NodeStatus
+from attractor_nb.views.display import Displayed
 from attractor_nb.views.drawings.drawing import AGAIN, TIMES, detail_of
 from attractor_nb.views.state import AttemptSpending, EdgeState, NodeState, RunView
 from attractor_nb.views.summary_line import usage_words
-from attractor_nb.views.table import Column, Table, aligned, one_line, table_html
+from attractor_nb.views.table import Column, Table, aligned, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -207,23 +208,20 @@ def _tree_entry(graph: Graph, node_id: str, states: Mapping[str, NodeState] | No
     return f"{mark}{node_id}{after}"
 
 
-class RunDetails(str):
+class RunDetails(Displayed, str):
     """The details as a text, which a notebook shows as tables."""
 
-    __slots__ = ("_html",)
-    _html: str
+    __slots__ = ("_tables",)
+    _tables: str
 
     def __new__(cls, text: str, html: str) -> Self:
         """A text that has the same as HTML beside it."""
         made = super().__new__(cls, text)
-        made._html = html
+        made._tables = html
         return made
 
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return {"text/html": self._html, "text/plain": str(self)}
+    def _html(self) -> str:
+        return self._tables
 
 
 def run_details(view: RunView, graph: Graph, facts: Mapping[str, str]) -> RunDetails:
@@ -244,7 +242,7 @@ def run_details(view: RunView, graph: Graph, facts: Mapping[str, str]) -> RunDet
     ]
     if attempts := attempt_rows(view):
         tables.append(_table("Attempts of nodes that were tried again", attempts))
-    return RunDetails(text, "\n".join(table_html(table) for table in tables))
+    return RunDetails(text, "\n".join(table.to_html() for table in tables))
 
 
 def _table(label: str, rows: Sequence[Sequence[str]], states: Sequence[str] = (), notes: Sequence[str] = ()) -> Table:

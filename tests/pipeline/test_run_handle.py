@@ -118,6 +118,16 @@ def test_an_unknown_stage_suggests_the_nearest(make):
     assert caught.value.hint == "nodes: start, done, plan"
 
 
+def test_the_table_of_each_view_is_shown_as_a_table(make):
+    pipeline = make("plan start -> plan -> done")
+    run = pipeline.run()
+    run.result()
+    for shown in (run.heat(), run.timeline(), run.explain(), pipeline.estimate(), pipeline.models()):
+        bundle = shown.table._repr_mimebundle_()
+        assert "<table" in bundle["text/html"]
+        assert bundle["text/plain"] == repr(shown.table) == str(shown)
+
+
 def test_a_lookup_that_finds_nothing_is_a_key_error_that_says_what_there_is(make):
     pipeline = make("plan start -> plan -> done")
     run = pipeline.run()

@@ -99,7 +99,7 @@ def test_what_a_diff_holds_steers_no_terminal_and_no_page(repository):
     changes = result.changes()
     assert "\x1b" not in str(changes)
     assert r"\x1b[2J" in str(changes)
-    assert "<script>" not in changes._repr_html_()
+    assert "<script>" not in changes._repr_mimebundle_()["text/html"]
 
 
 def test_a_rewind_goes_back_in_the_worktree_and_keeps_what_was_there(repository):

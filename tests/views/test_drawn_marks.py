@@ -15,7 +15,7 @@ import pytest
 from attractor_nb import parse_dot
 from attractor_nb.model.diagnostic import Diagnostic, Severity
 from attractor_nb.model.states import NodeStatus
-from attractor_nb.studio.timeline.heat_view import Heat, NodeHeat
+from attractor_nb.studio.timeline.heat_view import HeatMap, NodeHeat
 from attractor_nb.views.drawings.picture import Mark, Overlay
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.state import ChildView, EdgeState, NodeState, RunView
@@ -152,7 +152,7 @@ def test_the_words_of_a_comparison_and_the_drawing_of_a_child_run_have_places_to
 
 def test_the_numbers_of_heat_stand_inside_their_nodes():
     graph = parse_dot(NESTED)
-    heat = Heat("time", graph, {name: NodeHeat((1.5 * place,)) for place, name in enumerate(graph.nodes)})
+    heat = HeatMap("time", graph, {name: NodeHeat((1.5 * place,)) for place, name in enumerate(graph.nodes)})
     svg = heat.to_svg()
     inner = svg[svg.index("<svg", 1) : svg.rindex('<g class="legend"')]
     drawing = drawn(inner[: inner.rindex("</svg>") + 6])

@@ -13,7 +13,6 @@ from attractor_nb.model.events import PipelineStarted, StageCompleted, StageFail
 from attractor_nb.model.outcome import Outcome, Usage
 from attractor_nb.studio.timeline.heat_view import ALPHAS, HUE, MEASURES, heat_of, measure
 from attractor_nb.views.drawings.theme import DARK, LIGHT
-from attractor_nb.views.table import table_text
 from tests.views.contrast import contrast
 
 GRAPH = parse_dot(
@@ -58,13 +57,13 @@ def test_of_many_runs_the_median_tints_and_the_highest_is_told():
     assert (heat.nodes["plan"].median, heat.nodes["plan"].most) == (3.5, 30)
     assert heat.words("plan") == "3.50 s (max 30.0 s)"
     assert (heat.level("plan"), heat.level("write"), heat.level("s")) == (5, 2, 0)
-    assert "4 runs" in table_text(heat.table)
+    assert "4 runs" in str(heat.table)
 
 
 def test_what_the_graph_does_not_have_is_told():
     heat = heat_of(GRAPH, [past(("other", 1, None, False))], "time")
     assert heat.nodes == {}
-    assert "not in this graph: other" in table_text(heat.table)
+    assert "not in this graph: other" in str(heat.table)
     assert "nothing says its time" in heat.to_svg()
 
 

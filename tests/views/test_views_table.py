@@ -2,7 +2,7 @@
 
 from xml.etree import ElementTree as ET
 
-from attractor_nb.views.table import Column, Table, table_html, table_text
+from attractor_nb.views.table import Column, Table
 
 COLUMNS = (Column("node", "place"), Column("tokens", "number"), Column("words"))
 TABLE = Table(
@@ -17,7 +17,7 @@ TABLE = Table(
 
 
 def test_numbers_stand_right_and_cells_stay_on_their_line():
-    assert table_text(TABLE).splitlines() == [
+    assert str(TABLE).splitlines() == [
         "Spent",
         "",
         "node  tokens  words",
@@ -30,7 +30,7 @@ def test_numbers_stand_right_and_cells_stay_on_their_line():
 
 
 def test_the_html_says_the_same_and_escapes_what_it_is_given():
-    root = ET.fromstring(table_html(TABLE))
+    root = ET.fromstring(TABLE.to_html())
     table = root.find("table")
     rows = [[cell.text or "" for cell in row] for row in table.iter("tr")]
     assert rows[0] == ["node", "tokens", "words"]
@@ -41,5 +41,11 @@ def test_the_html_says_the_same_and_escapes_what_it_is_given():
 
 def test_without_rows_there_is_no_table():
     empty = Table("Nothing", COLUMNS, [], headline="None", notes=["why"])
-    assert table_text(empty) == "None\n\nwhy"
-    assert ET.fromstring(table_html(empty)).find("table") is None
+    assert str(empty) == "None\n\nwhy"
+    assert ET.fromstring(empty.to_html()).find("table") is None
+
+
+def test_a_table_is_shown_as_text_in_a_terminal_and_as_html_in_a_notebook():
+    bundle = TABLE._repr_mimebundle_()
+    assert bundle == {"text/html": TABLE.to_html(), "text/plain": str(TABLE)}
+    assert repr(TABLE) == str(TABLE)

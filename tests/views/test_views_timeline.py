@@ -25,7 +25,6 @@ from attractor_nb.model.outcome import Outcome
 from attractor_nb.studio.timeline.run_timeline import timeline_table
 from attractor_nb.studio.timeline.timeline import timeline_of
 from attractor_nb.studio.timeline.timeline_svg import timeline_svg
-from attractor_nb.views.table import table_text
 
 MAX_LANES = 200
 
@@ -74,7 +73,7 @@ def test_each_attempt_is_a_bar_and_the_wait_between_two_is_one_of_its_own():
         ("plan", "retry wait", "waited", 2, 5),
         ("plan", "attempt", "success", 5, 7),
     ]
-    assert "no money" in table_text(timeline_table(timeline))
+    assert "no money" in str(timeline_table(timeline))
 
 
 def test_a_wait_for_a_person_lies_in_its_attempt():
@@ -101,7 +100,7 @@ def test_time_in_which_the_run_stood_still_is_cut_out_and_told():
     timeline = timeline_of(journal)
     assert timeline.seconds == 6
     assert shown(timeline)[0] == ("plan", "attempt", "cut off", 1, 3)
-    assert "stood still for 1 h 0 min after 3.00 s" in table_text(timeline_table(timeline))
+    assert "stood still for 1 h 0 min after 3.00 s" in str(timeline_table(timeline))
     assert 'class="tl-cut"' in timeline_svg(timeline)
 
 

@@ -25,6 +25,7 @@ from attractor_nb.model.events import (
 from attractor_nb.model.texts import no_such_key
 from attractor_nb.runtime.handles.presenters import name_of
 from attractor_nb.runtime.prepare.run_options import BackendSpec, as_dict
+from attractor_nb.views.display import DisplayedPicture
 from attractor_nb.views.folding import take_event
 from attractor_nb.views.state import AttemptSpending, RunView
 
@@ -113,8 +114,8 @@ def view_stage(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class RunResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class RunResult(DisplayedPicture):
     """The result of a run: status, reason, outcomes and usage (ruling 30). ``result["plan"]`` is a stage.
 
     Attributes:
@@ -238,11 +239,6 @@ class RunResult:
         own, run = name_of(self), name_of(self, of_run=True)
         name = own if own.strip("_") or not run else run  # `_` is its name until the next cell only
         return summary_line.run_summary(self.view, self.graph, name=name, handle=run or "run", has_usage=True)
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return svg.picture_bundle(self.to_svg(), str(self))
 
 
 # Options that the handle of a run keeps for runs that continue from it: its backend, and pins set after its end.

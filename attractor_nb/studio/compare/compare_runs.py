@@ -32,8 +32,8 @@ from attractor_nb.studio.compare.run_alignment import (
     step_of,
     unite,
 )
+from attractor_nb.views.display import Displayed
 from attractor_nb.views.state import so_far
-from attractor_nb.views.table import table_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -50,7 +50,7 @@ MAX_TEXTS: Final = 6
 MAX_TEXT_LINES: Final = 8
 
 
-class Comparison:
+class Comparison(Displayed):
     """Two runs beside each other. Its ``repr`` is a table; in a notebook it is both paths on one drawing.
 
     Attributes:
@@ -122,11 +122,11 @@ class Comparison:
         parts = [
             f"{self.a.headline}\n{self.b.headline}",
             "\n".join([*(f"graph: {words}" for words in self.graph), where]),
-            table_text(steps_table(compared, has_times=has_times)),
-            table_text(totals_table(compared, has_times=has_times)),
+            str(steps_table(compared, has_times=has_times)),
+            str(totals_table(compared, has_times=has_times)),
         ]
         if (context := context_table(compared)).rows:
-            parts.append(table_text(context))
+            parts.append(str(context))
         changes = self.texts(max_lines=MAX_TEXT_LINES)
         parts += [str(change) for change in changes[:max_texts]]
         if len(changes) > max_texts:
@@ -136,10 +136,8 @@ class Comparison:
     def __str__(self) -> str:
         return self._text(has_times=False, max_texts=MAX_TEXTS)
 
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return {"text/html": self.to_html(), "text/plain": str(self)}
+    def _html(self) -> str:
+        return self.to_html()
 
 
 def run_diff(

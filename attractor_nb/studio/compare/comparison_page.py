@@ -21,7 +21,7 @@ from attractor_nb.views.metrics import ELLIPSIS
 from attractor_nb.views.output_styles import compare_css
 from attractor_nb.views.state import EdgeState, NodeState
 from attractor_nb.views.summary_line import duration_text, price_text, usage_words
-from attractor_nb.views.table import Column, Table, one_line, table_html
+from attractor_nb.views.table import Column, Table, one_line
 from attractor_nb.views.texts.prose import prose_css, prose_of, shown_html
 from attractor_nb.views.texts.prose_code import rows_node
 from attractor_nb.views.texts.text_diff import Row, text_diff, word_diff
@@ -236,7 +236,7 @@ def legend_html(compared: Compared) -> Markup:
 
 
 def _table(table: Table, theme: Theme) -> Markup:
-    return Markup(table_html(table, theme))  # noqa: S704 - by our own builder
+    return Markup(table.to_html(theme))  # noqa: S704 - by our own builder
 
 
 def _texts_html(compared: Compared) -> Markup:

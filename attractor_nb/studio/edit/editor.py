@@ -6,7 +6,7 @@ import difflib
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from attractor_nb.errors import AttractorError, OptionError, StylesheetSyntaxError
 from attractor_nb.languages.condition import parse_condition
@@ -35,7 +35,8 @@ from attractor_nb.runtime.prepare.sources import MAX_SOURCE_BYTES
 from attractor_nb.source import SourceText, Span
 from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.studio.edit.lint_report import LintReport
-from attractor_nb.views.drawings.svg import picture_bundle, render_svg
+from attractor_nb.views.display import DisplayedPicture
+from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.findings_table import findings_text
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 _MOST_ROUNDS: Final = 10
 
 
-class Editor:
+class Editor(DisplayedPicture):
     """Changes of one pipeline's text. The pipeline itself stays as it is; ``pipeline()`` is the changed one.
 
     Each change returns the editor, so that they can follow one another.
@@ -255,14 +256,9 @@ class Editor:
             parts.append(findings_text(self.diagnostics))
         return "\n".join(parts)
 
-    __repr__ = __str__
-
     def to_svg(self) -> str:
         """The graph as written, errors marked."""
         return render_svg(self._now.parsed, diagnostics=self.diagnostics)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return picture_bundle(self.to_svg(), str(self))
 
 
 def _diff(before: str, after: str, name: str, new_name: str) -> str:

@@ -18,10 +18,11 @@ from attractor_nb.runtime.prepare.run_options import as_list
 from attractor_nb.runtime.stored_execution import is_path, resolve_run
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.studio.estimate.estimated_usage import ExpectedRoute, expect_route
+from attractor_nb.views.display import Displayed
 from attractor_nb.views.drawings.picture import Mark, Overlay
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.drawings.theme import drawing_rules
-from attractor_nb.views.table import Column, Table, table_html, table_text
+from attractor_nb.views.table import Column, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -62,7 +63,7 @@ class Verdict:
         return plain if turn is None else {**plain, "turn": asdict(turn)}
 
 
-class Hindsight:
+class Hindsight(Displayed):
     """The expected results of past runs on a graph. Its ``repr`` is a table.
 
     Attributes:
@@ -128,15 +129,13 @@ class Hindsight:
 
     def details(self) -> str:
         """The table with the ids of the runs."""
-        return table_text(self.table(has_ids=True))
+        return str(self.table(has_ids=True))
 
     def __str__(self) -> str:
-        return table_text(self.table())
+        return str(self.table())
 
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return {"text/html": table_html(self.table()), "text/plain": str(self)}
+    def _html(self) -> str:
+        return self.table().to_html()
 
 
 def hindsight(graph: Graph, runs: object) -> Hindsight:

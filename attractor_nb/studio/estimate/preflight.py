@@ -27,7 +27,7 @@ from attractor_nb.protocols import ChecksGraphs, CodergenBackend
 from attractor_nb.runtime.begin import describe_backend
 from attractor_nb.runtime.prepare.budget import check_budget
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
-from attractor_nb.views.table import Column, Table, table_html, table_text
+from attractor_nb.views.table import Column, DisplayedTable, Table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -184,7 +184,7 @@ _SHELL_WORDS: Final = frozenset(
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+/-")
 
 
-class Preflight(Sequence[PreflightFinding]):
+class Preflight(DisplayedTable, Sequence[PreflightFinding]):
     """The findings of a preflight check. ``is_ready`` is true if a run can begin."""
 
     def __init__(self, name: str, findings: Sequence[PreflightFinding]) -> None:
@@ -249,14 +249,6 @@ class Preflight(Sequence[PreflightFinding]):
                 for found in self._findings
             ],
         }
-
-    def __str__(self) -> str:
-        return table_text(self.table)
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return {"text/html": table_html(self.table), "text/plain": str(self)}
 
 
 def examine_machine(runs_dir: Path | None = None) -> Preflight:

@@ -22,7 +22,7 @@ from attractor_nb.model.texts import no_such_key
 from attractor_nb.protocols import HasOwnModel
 from attractor_nb.studio.estimate.estimated_usage import Assumptions, Estimator, NodeCalls, NodeEstimate, RunEstimate
 from attractor_nb.views.summary_line import cost_text
-from attractor_nb.views.table import Column, Table, table_html, table_text
+from attractor_nb.views.table import Column, DisplayedTable, Table
 
 if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph, Node
@@ -43,8 +43,8 @@ _COLUMNS: Final = (
 _NO_MODEL: Final = "\N{EN DASH}"
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+@dataclass(frozen=True, slots=True, repr=False)
+class Estimate(DisplayedTable):
     """The estimated usage of a run of a pipeline, before it runs."""
 
     name: str  #: The pipeline.
@@ -104,14 +104,6 @@ class Estimate:
             "nodes": [_plain_node(node) for node in self.nodes],
             "notes": list(self._notes()),
         }
-
-    def __str__(self) -> str:
-        return table_text(self.table)
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return {"text/html": table_html(self.table), "text/plain": str(self)}
 
     def _notes(self) -> list[str]:
         """The bounds of the figures, and the gaps in them."""
@@ -237,7 +229,7 @@ _MODEL_COLUMNS: Final = (
 _NOTHING: Final = "\N{EN DASH}"
 
 
-class ModelReport(Sequence["ModelChoice"]):
+class ModelReport(DisplayedTable, Sequence["ModelChoice"]):
     """The model of each node that asks one, in source order; ``report["plan"]`` is that of one node."""
 
     def __init__(self, choices: Sequence[ModelChoice]) -> None:
@@ -272,14 +264,6 @@ class ModelReport(Sequence["ModelChoice"]):
         ]
         notes = [] if rows else ["No node asks a model."]
         return Table("Models", _MODEL_COLUMNS, rows, notes=notes)
-
-    def __str__(self) -> str:
-        return table_text(self.table)
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return {"text/html": table_html(self.table), "text/plain": str(self)}
 
 
 def _choice_cells(choice: ValueChoice, value: str) -> tuple[str, str]:

@@ -22,7 +22,7 @@ from attractor_nb.storage.manifest_file import current_status
 from attractor_nb.storage.run_directory import first_directory
 from attractor_nb.storage.stored_run import has_event_log, read_facts, read_run
 from attractor_nb.studio.history.history_table import mark_of
-from attractor_nb.views.drawings.svg import picture_bundle
+from attractor_nb.views.display import DisplayedPicture
 from attractor_nb.views.drawings.theme import drawing_css, drawing_rules, sheet
 from attractor_nb.views.markup import element, path_data
 from attractor_nb.views.metrics import shorten, text_width
@@ -176,8 +176,8 @@ def _joint(rows: list[tuple[str, Relative, int, bool]], place: int, depth: int) 
     return element("path", {"class": "ln-line", "d": path_data("M", x, top, "L", x, bottom, "L", _left(depth), bottom)})
 
 
-@dataclass(frozen=True, slots=True)
-class Lineage:
+@dataclass(frozen=True, slots=True, repr=False)
+class Lineage(DisplayedPicture):
     """The family of a run, as a tree."""
 
     root: Relative  #: The run that none of them is older than.
@@ -193,11 +193,6 @@ class Lineage:
 
     def __str__(self) -> str:
         return lineage_text(self.root)
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return picture_bundle(self.to_svg(), str(self))
 
 
 def lineage(run: Execution | str | Path, base: str | Path | None = None) -> Lineage:

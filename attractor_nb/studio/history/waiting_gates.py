@@ -18,7 +18,7 @@ from attractor_nb.storage.log.lock import process_of
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
 from attractor_nb.storage.run_index import list_runs
 from attractor_nb.storage.stored_run import current_directory
-from attractor_nb.views.table import Column, Table, table_html, table_text
+from attractor_nb.views.table import Column, DisplayedTable, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -66,7 +66,7 @@ class WaitingGate:
         return Gate(asked.question_id, asked.stage, question_of(asked), asked.deadline, asked.time)
 
 
-class Inbox:
+class Inbox(DisplayedTable):
     """The questions that waited when it was made, oldest first. In a notebook its cell follows them.
 
     Attributes:
@@ -100,16 +100,9 @@ class Inbox:
             raise NoSuchGate(what, hint=hint)
         return found[0].answer(choice, text=text, form=form)
 
-    def __str__(self) -> str:
-        return table_text(self._table())
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return {"text/html": table_html(self._table()), "text/plain": str(self)}
-
-    def _table(self) -> Table:
+    @property
+    def table(self) -> Table:
+        """The same as a table."""
         count = len(self.questions)
         words = "no question waits" if not count else f"{count} question{'s wait' if count > 1 else ' waits'}"
         return Table(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.errors import AttractorError
 from attractor_nb.redaction import redacted
 from attractor_nb.studio.inspect.inspection_view import edge_html, edge_text, stage_html, stage_text
+from attractor_nb.views.display import Displayed
 from attractor_nb.views.summary_line import usage_words
 
 if TYPE_CHECKING:
@@ -45,8 +46,8 @@ _OF_TEXTS: Final = frozenset(
 """Files whose text the plain form has already."""
 
 
-@dataclass(frozen=True, slots=True)
-class StageInspection:
+@dataclass(frozen=True, slots=True, repr=False)
+class StageInspection(Displayed):
     """Everything that is known of one attempt of one visit of a stage."""
 
     node: str  #: The node.
@@ -165,11 +166,8 @@ class StageInspection:
     def __str__(self) -> str:
         return stage_text(self.to_plain(with_place=False))
 
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        plain = self.to_plain(with_place=False)
-        return {"text/html": stage_html(plain), "text/plain": stage_text(plain)}
+    def _html(self) -> str:
+        return stage_html(self.to_plain(with_place=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +184,8 @@ class EdgeVerdict:
         return {"visit": self.visit, "branch": self.branch, "went_to": self.target, **self.candidate.to_plain()}
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeInspection:
+@dataclass(frozen=True, slots=True, repr=False)
+class EdgeInspection(Displayed):
     """An edge: its condition, and what became of it each time."""
 
     edge: int  #: Its position in ``Graph.edges``.
@@ -222,11 +220,8 @@ class EdgeInspection:
     def __str__(self) -> str:
         return edge_text(self.to_plain())
 
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        plain = self.to_plain()
-        return {"text/html": edge_html(plain), "text/plain": edge_text(plain)}
+    def _html(self) -> str:
+        return edge_html(self.to_plain())
 
 
 # The lines of an inspection: visits, attempts, keys of the context; and texts without secrets.

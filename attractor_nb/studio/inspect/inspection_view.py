@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.views.drawings.theme import Theme, root_class
 from attractor_nb.views.markup import element, joined, style_sheet
 from attractor_nb.views.output_styles import inspection_css
-from attractor_nb.views.table import Column, Table, aligned, one_line, table_html, table_text
+from attractor_nb.views.table import Column, Table, aligned, one_line
 from attractor_nb.views.texts.prose import prose_css, prose_html, shown_parts
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ def stage_text(plain: Mapping[str, Any]) -> str:
     """A stage in words: how it ended, how the run came there and went on, what changed, the texts."""
     lines = [headline(plain), *_columns(_facts(plain))]
     if plain["items"]:
-        lines += _indented(table_text(_items(plain["items"])))
+        lines += _indented(str(_items(plain["items"])))
     if candidates := _candidates(plain):
-        lines += _indented(table_text(_edges(candidates)))
+        lines += _indented(str(_edges(candidates)))
     for name, title in _PARTS:
         text = _part(plain, name)
         if text and name != "carried":
@@ -76,12 +76,12 @@ def stage_html(plain: Mapping[str, Any], theme: Theme = "auto") -> str:
 
 def edge_text(plain: Mapping[str, Any]) -> str:
     """An edge in words: its condition, how often it was taken, what became of it each time."""
-    return table_text(_verdicts(plain))
+    return str(_verdicts(plain))
 
 
 def edge_html(plain: Mapping[str, Any], theme: Theme = "auto") -> str:
     """The same as HTML."""
-    return table_html(_verdicts(plain), theme)
+    return _verdicts(plain).to_html(theme)
 
 
 def reason_text(plain: Mapping[str, Any]) -> str:
@@ -92,7 +92,7 @@ def reason_text(plain: Mapping[str, Any]) -> str:
         if rules:
             lines += ["", "rules, in their order", *_indented(aligned(rules))]
         if reasons["candidates"]:
-            lines += ["", *_indented(table_text(_edges(reasons["candidates"])))]
+            lines += ["", *_indented(str(_edges(reasons["candidates"])))]
     return "\n".join(lines)
 
 

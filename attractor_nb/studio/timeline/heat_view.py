@@ -24,13 +24,14 @@ from attractor_nb.redaction import redacted
 from attractor_nb.runtime.execution import Execution
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.run_listing import RunSummary
+from attractor_nb.views.display import DisplayedPicture
 from attractor_nb.views.drawings.picture import Mark, Overlay
-from attractor_nb.views.drawings.svg import picture_bundle, render_svg
+from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.drawings.theme import Theme, drawing_css, drawing_rules, sheet
 from attractor_nb.views.markup import element
 from attractor_nb.views.metrics import text_width
 from attractor_nb.views.summary_line import cost_text, duration_text
-from attractor_nb.views.table import Column, Table, one_line, table_text
+from attractor_nb.views.table import Column, Table, one_line
 
 if TYPE_CHECKING:
     from attractor_nb.decisions.history.journal import Journal
@@ -84,8 +85,8 @@ class NodeHeat:
         return max(self.values)
 
 
-@dataclass(frozen=True, slots=True)
-class Heat:
+@dataclass(frozen=True, slots=True, repr=False)
+class HeatMap(DisplayedPicture):
     """A measure over the nodes of a graph."""
 
     by: str  #: Which (``MEASURES``).
@@ -124,6 +125,16 @@ class Heat:
         """Every node that has a value, the hottest first."""
         return _table(self)
 
+    def __getitem__(self, node_id: str) -> float:
+        """The value of a node: of many runs the median. 0 for a node of the graph that has none."""
+        if node_id not in self.graph.nodes:
+            raise no_such_key("the pipeline", "node", node_id, self.graph.nodes)
+        found = self.nodes.get(node_id)
+        return 0.0 if found is None else found.median
+
+    def __str__(self) -> str:
+        return str(self.table)
+
 
 def measure(journal: Journal, by: str) -> dict[str, float]:
     """The measure of each node that one run visited; a node whose price nobody knows has none.
@@ -155,7 +166,7 @@ def measure(journal: Journal, by: str) -> dict[str, float]:
     return found
 
 
-def heat_of(graph: Graph, journals: Sequence[Journal], by: str, notes: Sequence[str] = (), mark: str = "") -> Heat:
+def heat_of(graph: Graph, journals: Sequence[Journal], by: str, notes: Sequence[str] = (), mark: str = "") -> HeatMap:
     """The heat of one run or of many over a graph; nodes that the graph does not have are left out.
 
     Args:
@@ -175,7 +186,7 @@ def heat_of(graph: Graph, journals: Sequence[Journal], by: str, notes: Sequence[
                 strangers.add(node_id)
     left_out = [f"not in this graph: {', '.join(sorted(strangers)[:8])}"] if strangers else []
     ordered = {name: NodeHeat(tuple(values[name])) for name in graph.nodes if name in values}
-    return Heat(by, graph, ordered, len(journals), (*notes, *left_out), mark)
+    return HeatMap(by, graph, ordered, len(journals), (*notes, *left_out), mark)
 
 
 def in_words(by: str, value: float) -> str:
@@ -191,7 +202,7 @@ def in_words(by: str, value: float) -> str:
     return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
 
 
-def _table(heat: Heat) -> Table:
+def _table(heat: HeatMap) -> Table:
     is_many = heat.run_count > 1
     columns = [Column("node", "place"), Column("label"), Column(heat.by, "number"), Column("heat")]
     if is_many:
@@ -213,7 +224,7 @@ def _table(heat: Heat) -> Table:
     return Table("Heat", tuple(columns), rows, headline=headline, notes=notes)
 
 
-def _svg(heat: Heat, theme: Theme) -> str:
+def _svg(heat: HeatMap, theme: Theme) -> str:
     marks = {
         name: Mark(
             (f"heat-{level}",) if (level := heat.level(name)) else (),
@@ -240,7 +251,7 @@ def _svg(heat: Heat, theme: Theme) -> str:
     )
 
 
-def _legend(heat: Heat) -> tuple[list[Markup], float]:
+def _legend(heat: HeatMap) -> tuple[list[Markup], float]:
     """The scale with its ends in numbers, and how wide it is."""
     runs = f"median of {heat.run_count} runs" if heat.run_count > 1 else "one run"
     what = ", ".join(part for part in (heat.by, runs, heat.mark) if part)
@@ -264,37 +275,6 @@ def _legend(heat: Heat) -> tuple[list[Markup], float]:
 
 MAX_NAMED: Final = 5
 BY: Final = "time"
-
-
-@dataclass(frozen=True, slots=True)
-class HeatMap:
-    """A heat map as a value that reads well in a cell."""
-
-    heat: Heat  #: The measure.
-
-    def to_svg(self, theme: Theme = "auto") -> str:
-        """The graph with its nodes tinted, and a legend."""
-        return self.heat.to_svg(theme)
-
-    @property
-    def table(self) -> Table:
-        """Every node that has a value, the hottest first."""
-        return self.heat.table
-
-    def __getitem__(self, node_id: str) -> float:
-        """The value of a node: of many runs the median. 0 for a node of the graph that has none."""
-        if node_id not in self.heat.graph.nodes:
-            raise no_such_key("the pipeline", "node", node_id, self.heat.graph.nodes)
-        found = self.heat.nodes.get(node_id)
-        return 0.0 if found is None else found.median
-
-    def __str__(self) -> str:
-        return table_text(self.heat.table)
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return picture_bundle(self.to_svg(), str(self))
 
 
 def heat(runs: Any, by: str = BY) -> HeatMap:
@@ -331,7 +311,7 @@ def heat(runs: Any, by: str = BY) -> HeatMap:
         left_out[MAX_NAMED:] = [f"left out {len(left_out) - MAX_NAMED} more"]
     if other_graphs:
         left_out.append(f"{other_graphs} of {len(pasts)} runs are of another version of the graph")
-    return HeatMap(heat_of(graph, pasts, by, left_out, redacted(marks.words)))
+    return heat_of(graph, pasts, by, left_out, redacted(marks.words))
 
 
 def check_measure(by: object) -> None:

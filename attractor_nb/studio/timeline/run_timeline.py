@@ -11,10 +11,10 @@ from attractor_nb.redaction import redacted_value
 from attractor_nb.studio.timeline.heat_view import MEASURES, heat
 from attractor_nb.studio.timeline.timeline import BY, MESSAGE, Bar, Cut, Timeline, timeline_of, timeline_plain
 from attractor_nb.studio.timeline.timeline_svg import timeline_svg
-from attractor_nb.views.drawings.svg import picture_bundle
+from attractor_nb.views.display import DisplayedPicture
 from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import duration_text
-from attractor_nb.views.table import Column, Table, one_line, table_text
+from attractor_nb.views.table import Column, Table, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from attractor_nb.views.drawings.theme import Theme
 
 
-class RunTimeline:
+class RunTimeline(DisplayedPicture):
     """The timeline of a run's nodes. It is read anew on each display, so it follows a live run.
 
     Attributes:
@@ -53,12 +53,7 @@ class RunTimeline:
         return timeline_svg(self.timeline, theme=theme)
 
     def __str__(self) -> str:
-        return table_text(self.table)
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook
-        return picture_bundle(self.to_svg(), str(self))
+        return str(self.table)
 
 
 def timeline_values(shown: RunTimeline) -> dict[str, Any]:
@@ -66,7 +61,7 @@ def timeline_values(shown: RunTimeline) -> dict[str, Any]:
     run, timeline = shown.run, shown.timeline
     heats: dict[str, Any] = {}
     for by in MEASURES:
-        found = heat(run, by).heat
+        found = heat(run, by)
         heats[by] = {name: {"level": found.level(name), "words": found.words(name)} for name in found.nodes}
     values = {
         "svg": timeline_svg(timeline),
