@@ -34,11 +34,11 @@ from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.source import Span, render_excerpt
 from attractor_nb.storage.files.strict_json import json_bytes
 from attractor_nb.views.drawings.drawing import SEVERITY_LETTERS
-from attractor_nb.views.findings_table import finding_plain
+from attractor_nb.views.findings_table import finding_plain, listed, unlisted
 from attractor_nb.views.shown_commands import shown_command
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from attractor_nb.model.graph import Edge, Graph
     from attractor_nb.pipeline.pipeline import Pipeline
@@ -142,7 +142,7 @@ def internal_problem() -> Problem:
 def _more_of(error: AttractorError) -> dict[str, Any]:
     match error:
         case ValidationError():
-            return {"diagnostics": [plain_finding(found) for found in error.diagnostics]}
+            return plain_findings(error.diagnostics)
         case SourceError(span=span) if span is not None:
             return {"line": span.line, "column": span.column, "report": str(error)}
         case UntrustedSource():
@@ -187,11 +187,17 @@ def problem_response(problem: Problem) -> Response:
 # Lint's findings and a source's commands as plain values.
 
 
-def plain_finding(found: Diagnostic) -> dict[str, Any]:
+def plain_findings(diagnostics: Sequence[Diagnostic]) -> dict[str, Any]:
+    """The findings of a text as fields of an answer: those that are listed, and how many more there are."""
+    found = [plain_finding(one, number) for number, one in listed(diagnostics)]
+    return {"diagnostics": found, "more_diagnostics": unlisted(diagnostics)}
+
+
+def plain_finding(found: Diagnostic, number: int) -> dict[str, Any]:
     """A finding: what, where, how to fix it; without secrets, for it cites the source."""
     return redacted_value(
         {
-            **finding_plain(found),
+            **finding_plain(found, number),
             "node": found.node_id,
             "edge": list(found.edge) if found.edge else None,
             **_shown_place(found.span),
@@ -204,6 +210,7 @@ def plain_syntax_error(error: SourceError) -> dict[str, Any]:
     """A text that does not parse, in the form of a finding."""
     return redacted_value(
         {
+            "number": 0,
             "rule": "syntax",
             "severity": Severity.ERROR.value,
             "letter": SEVERITY_LETTERS[Severity.ERROR],

@@ -254,6 +254,7 @@ class StageFileText(Sent):
 class Validation(Sent):
     """What lint says of a source, what it is given (``inputs``), and what it would execute.
 
+    ``diagnostics`` has at most 500 findings, of more the gravest, and ``more_diagnostics`` the number of the others.
     ``source`` is the text that a fix or a renaming made, else empty; ``outline`` has the nodes, if asked for.
     """
 
@@ -262,6 +263,7 @@ class Validation(Sent):
     goal: str
     nodes: int
     diagnostics: list[Plain]
+    more_diagnostics: int = 0
     executes: Plain
     inputs: list[Plain] = []
     svg: str = ""

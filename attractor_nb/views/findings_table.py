@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from attractor_nb.model.diagnostic import Severity
 from attractor_nb.views.drawings.drawing import SEVERITY_LETTERS
 from attractor_nb.views.drawings.theme import Theme, root_class
 from attractor_nb.views.markup import element, joined, style_sheet
@@ -20,11 +21,36 @@ if TYPE_CHECKING:
 _COLUMNS: Final = ("", "place", "message", "fix")
 
 
+MOST_LISTED: Final = 500
+"""Findings of one graph in an answer, a page or a text; of those beyond them only the number is told."""
+_GRAVEST_FIRST: Final = tuple(Severity)
+
+
+def listed(diagnostics: Sequence[Diagnostic]) -> list[tuple[int, Diagnostic]]:
+    """The findings that are listed, in source order, each with its position among all; of too many the gravest."""
+    positions = range(len(diagnostics))
+    if len(diagnostics) > MOST_LISTED:
+        by_weight = sorted(positions, key=lambda position: _GRAVEST_FIRST.index(diagnostics[position].severity))
+        positions = sorted(by_weight[:MOST_LISTED])
+    return [(position, diagnostics[position]) for position in positions]
+
+
+def unlisted(diagnostics: Sequence[Diagnostic]) -> int:
+    """How many findings are not listed."""
+    return max(0, len(diagnostics) - MOST_LISTED)
+
+
+def _rest(diagnostics: Sequence[Diagnostic]) -> str:
+    """The line behind the findings that are listed, or empty."""
+    count = unlisted(diagnostics)
+    return f"and {count:,} more finding{'s' * (count != 1)}" if count else ""
+
+
 def findings_text(diagnostics: Sequence[Diagnostic]) -> str:
     """One line for each finding: mark, place, message and rule, fix; empty without findings."""
     if not diagnostics:
         return ""
-    return aligned(
+    lines = aligned(
         [
             [
                 SEVERITY_LETTERS[found.severity],
@@ -32,9 +58,10 @@ def findings_text(diagnostics: Sequence[Diagnostic]) -> str:
                 f"{one_line(found.message)} [{found.rule}]",
                 f"fix: {one_line(found.fix.title)}" if found.fix else "",
             ]
-            for found in diagnostics
+            for _, found in listed(diagnostics)
         ]
     )
+    return f"{lines}\n{rest}" if (rest := _rest(diagnostics)) else lines
 
 
 def can_fix(found: Diagnostic) -> bool:
@@ -42,9 +69,10 @@ def can_fix(found: Diagnostic) -> bool:
     return bool(found.fix and found.fix.edits)
 
 
-def finding_plain(found: Diagnostic) -> dict[str, Any]:
-    """A finding as a view is given it."""
+def finding_plain(found: Diagnostic, number: int) -> dict[str, Any]:
+    """A finding as a view is given it, with its position among all findings of the text."""
     return {
+        "number": number,
         "severity": found.severity.value,
         "letter": SEVERITY_LETTERS[found.severity],
         "place": found.place,
@@ -70,10 +98,11 @@ def findings_html(diagnostics: Sequence[Diagnostic], theme: Theme = "auto", *, p
         "table",
         {"aria-label": "Lint findings"},
         element("thead", None, head),
-        element("tbody", None, joined(_row(found) for found in diagnostics)),
+        element("tbody", None, joined(_row(found) for _, found in listed(diagnostics))),
     )
+    rest = [element("div", {"class": "place"}, words)] if (words := _rest(diagnostics)) else []
     classes = f"attractor-findings {root_class()} {theme}"
-    inner = element("div", {"class": classes}, style_sheet(findings_css()), table)
+    inner = element("div", {"class": classes}, style_sheet(findings_css()), table, *rest)
     return str(element("div", {"data-attractor-place": place}, inner) if place else inner)
 
 

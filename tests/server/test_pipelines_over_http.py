@@ -7,6 +7,7 @@ import pytest
 from attractor_nb import Pipeline, Run, runs
 from attractor_nb.cli.entry import run_command_line
 from attractor_nb.server.answers import run_answers
+from attractor_nb.views.findings_table import MOST_LISTED
 from tests.server.conftest import TOKEN
 
 
@@ -243,6 +244,19 @@ def test_validate_says_where_a_finding_begins_and_ends_and_draws_what_it_can_rea
     assert client.post("/validate", {"source": torn}).json()["svg"] == ""
     unread = client.post("/validate", {"source": "digraph {", "with_drawing": True}).json()
     assert (unread["svg"], unread["diagnostics"][0]["can_fix"]) == ("", False)
+
+
+def test_of_very_many_findings_an_answer_has_the_gravest_and_the_number_of_the_others(client, sources):
+    wrong = "".join(f"n{number} [promt=x, prompt=p] start -> n{number} -> done\n" for number in range(600))
+    torn = sources.plain.replace("plan -> done", f"plan -> dnoe\n{wrong}")
+    found = client.post("/validate", {"source": torn}).json()
+    assert len(found["diagnostics"]) == MOST_LISTED
+    assert found["more_diagnostics"] > 100
+    typo = next(one for one in found["diagnostics"] if one["rule"] == "edge_target_exists")
+    assert client.post("/validate", {"source": torn, "fix": typo["number"]}).json()["source"].count("dnoe") == 0
+    refused = client.post("/pipelines", {"source": torn}).json()
+    assert len(refused["diagnostics"]) == MOST_LISTED
+    assert refused["more_diagnostics"] == found["more_diagnostics"]
 
 
 def test_validate_answers_a_fix_with_the_new_text_and_what_lint_says_of_it(client, sources):

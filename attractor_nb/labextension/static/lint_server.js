@@ -40,7 +40,7 @@ export function makeLintServer({ ServerConnection }, { URLExt }) {
     if (server.state === "absent" || text.length > LONGEST) return null;
     const answer = await post({ source: text });
     if (!answer?.diagnostics) return null;
-    return answer.diagnostics.map((found, number) => ({ ...found, number })).filter((found) => !ABOUT_FILES.has(found.rule));
+    return answer.diagnostics.filter((found) => !ABOUT_FILES.has(found.rule));
   }
 
   // The text after a change: `{ fix: number }` or `{ rename: { node, to } }`. Null, or `problem`, when it was not made.

@@ -111,9 +111,9 @@ export function showNew(server, el, { go, way }) {
 
   function showChecked() {
     const { text, answer, problem } = checked;
-    const numbered = (answer?.diagnostics || []).map((finding, number) => ({ ...finding, number }));
+    const listed = answer?.diagnostics || [];
     const severityOf = (finding) => GRAVEST_FIRST.indexOf(finding.severity);
-    findings.show(numbered.toSorted((one, other) => severityOf(one) - severityOf(other)));
+    findings.show(listed.toSorted((one, other) => severityOf(one) - severityOf(other)), answer?.more_diagnostics);
     verdict.textContent = answer ? verdictOf(answer) : "";
     say(problem);
     sketch.show(answer?.svg || "", !text.trim());
@@ -182,7 +182,8 @@ export function showNew(server, el, { go, way }) {
   };
 }
 
-function verdictOf({ nodes, diagnostics }) {
+function verdictOf({ nodes, diagnostics, more_diagnostics: more }) {
+  const count = diagnostics.length + (more || 0);
   const size = nodes ? _n("%1 node", "%1 nodes", nodes) : __("It cannot be read");
-  return diagnostics.length ? `${size}, ${_n("%1 finding", "%1 findings", diagnostics.length)}` : __("%1, no findings", size);
+  return count ? `${size}, ${_n("%1 finding", "%1 findings", count)}` : __("%1, no findings", size);
 }

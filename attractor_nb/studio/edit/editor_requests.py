@@ -13,7 +13,7 @@ from attractor_nb.model.vocabulary.shapes import FUNCTION_TYPE, SHAPE_TO_TYPE
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.launch import options_for, start_run
 from attractor_nb.studio.edit.editor import Editor, find_place, value_problem
-from attractor_nb.views.findings_table import can_fix, finding_plain
+from attractor_nb.views.findings_table import can_fix, finding_plain, listed, unlisted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -141,7 +141,8 @@ class EditorRequests:
             "first_line": written.first_line if written else 1,
             "changed": list(editor.changed_lines()),
             "diff": editor.diff(),
-            "findings": [{**finding_plain(found), "number": number} for number, found in enumerate(editor.diagnostics)],
+            "findings": [finding_plain(found, number) for number, found in listed(editor.diagnostics)],
+            "more_findings": unlisted(editor.diagnostics),
             "can_undo": editor.can_undo,
             "can_redo": editor.can_redo,
             "nodes": [redacted(name) for name in pipeline.parsed.nodes],

@@ -181,7 +181,7 @@ export function showEditor(host, el, { tools: moreTools = [], onChosen = () => {
     draw();
     showChosen();
     tools.show();
-    findings.show(state.findings);
+    findings.show(state.findings, state.more_findings);
     root.classList.toggle("is-stale", Boolean(state.is_stale));
     if (isBeside) return;
     source.show(state.source, state.changed, state.findings, state.first_line);

@@ -1,7 +1,7 @@
 // Lint findings as a table, each with the button that applies its fix.
 
 import { make, makeButton } from "./parts.js";
-import { __ } from "./wording.js";
+import { __, _n } from "./wording.js";
 
 const FINDING_COLUMNS = ["", "place", "message", "fix"];
 
@@ -34,7 +34,8 @@ export function makeFindingTable({ onFix, onFixAll, onGo } = {}) {
 
   return {
     element,
-    show(findings) {
+    // `more` is how many findings there are beside these.
+    show(findings, more = 0) {
       element.hidden = !findings.length;
       const head = make("tr");
       head.append(...FINDING_COLUMNS.map((name) => make("th", "", name)));
@@ -46,6 +47,7 @@ export function makeFindingTable({ onFix, onFixAll, onGo } = {}) {
       table.setAttribute("aria-label", __("Lint findings"));
       table.append(top, body);
       element.replaceChildren(table);
+      if (more) element.append(make("p", "af-more", _n("and %1 more finding", "and %1 more findings", more)));
       const count = findings.filter((finding) => finding.can_fix).length;
       if (onFixAll && count > 1) element.append(makeButton("al-button af-all", __("Fix all %1", count), "", onFixAll));
     },

@@ -92,7 +92,7 @@ export function showFindings(host, el, place = el) {
   }
 
   function show() {
-    table.show(state.findings);
+    table.show(state.findings, state.more_findings);
     offer.hidden = !state.diff;
     if (state.diff) makeOffer();
     if (!state.findings.length) say(__("No findings are left."));
