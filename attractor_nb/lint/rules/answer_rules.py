@@ -30,10 +30,10 @@ _REVIEW: Final = "human.review"
 
 @rule(Severity.ERROR)
 def schema_valid(survey: Survey) -> Iterator[Finding]:
-    r"""A `response_schema` is a JSON Schema, or the name of a registered pydantic model.
+    r"""A `response_schema` is neither a valid JSON Schema nor the name of a registered pydantic model.
 
-    Else the stage fails after its model was paid for (ruling 26). Whether a name is registered is only
-    checked by who is about to run the pipeline.
+    Otherwise the stage fails after its model was paid for (ruling 26). Whether a name is registered is checked only
+    before a run.
 
     Bad:
 
@@ -60,11 +60,11 @@ def schema_valid(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.WARNING)
 def hooks_called(survey: Survey) -> Iterator[Finding]:
-    """Hooks stand where a model may call tools: `tool_hooks.*` beside `allowed_tools` of a model stage.
+    """`tool_hooks.*` are set where no model can call a tool, so they never run.
 
-    Nothing else calls them, tool stages included: a check that is never made protects nothing (spec 9.7).
-    Agents in programs of their own (`claude`, `codex`, `gemini`) call their tools themselves, without these
-    hooks, which lint cannot know.
+    Only the tools of a model call hooks, so they need `allowed_tools` on a model stage; tool stages do not call them
+    (spec 9.7). Agents in programs of their own (`claude`, `codex`, `gemini`) call their tools without these hooks,
+    which lint cannot know.
 
     Bad:
 
@@ -111,10 +111,10 @@ def _place(thing: Node, name: str) -> Span | None:
 
 @rule(Severity.ERROR)
 def form_valid(survey: Survey) -> Iterator[Finding]:
-    """A `human.form` stands at a human gate and names a registered pydantic model of flat fields.
+    """A `human.form` is not on a human gate, or names no registered pydantic model of flat fields.
 
-    Anywhere else nobody would be asked to fill it in. Whether a name is registered, and whether its model can
-    be a form, is only checked by who is about to run the pipeline.
+    On any other node no one is asked to fill it in. Whether a name is registered, and whether its model can be a form,
+    is checked only before a run.
 
     Bad:
 
@@ -152,9 +152,9 @@ def _form_problem(survey: Survey, node: Node, name: str) -> Finding | None:
 
 @rule(Severity.WARNING)
 def review_exists(survey: Survey) -> Iterator[Finding]:
-    """What a `human.review` names are files of stages that the graph has: `plan/response.md`.
+    """A `human.review` names a stage that the graph does not have.
 
-    Of another stage there is nothing to show beside the question.
+    The gate shows files of stages beside its question: `plan/response.md`. A stage that does not exist has no files.
 
     Bad:
 
@@ -184,11 +184,11 @@ def _with_suggestion(name: str, near: str) -> str:
 
 @rule(Severity.ERROR)
 def gate_can_work(survey: Survey) -> Iterator[Finding]:
-    """A human gate has a choice that can be taken, and what its attributes name is among the choices.
+    """A human gate offers no choice that can be taken, or an attribute of it names none of its choices.
 
-    A gate fails, before anybody is asked, when its `human.default_choice` is none of its choices, or when
-    its `human.type` asks for yes or no and no edge is labelled Yes. One without an edge for No is a WARNING:
-    that answer fails the gate. So is a time limit without a default, where nothing leads on from a failure.
+    A gate fails, before anyone is asked, if its `human.default_choice` is not one of its choices, or if its
+    `human.type` asks for yes or no and no edge is labelled Yes. A gate without an edge for No is a WARNING: that answer
+    fails the gate. So is a time limit without a default, if no edge leads on from a failure.
 
     Bad:
 

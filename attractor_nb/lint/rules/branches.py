@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 @rule(Severity.WARNING)
 def branch_leaves_fan_out(survey: Survey) -> Iterator[Finding]:
-    """No branch of a fan-out leads back to the fan-out or to a node before it.
+    """A branch of a fan-out leads back to the fan-out or to a node before it.
 
-    A branch never enters those (ruling 36). An edge that leads there ends the branch with the outcome of the
-    stage that it leaves. A retry target there is taken by the run: the other branches are cancelled, the
-    fan-out fails, and the run goes back, unless `error_policy=ignore`: then it is not taken at all.
+    A branch never enters these nodes (ruling 36). An edge to one ends the branch with the outcome of the stage that it
+    leaves. A retry target among them is taken by the run: the other branches are cancelled, the fan-out fails, and the
+    run goes back. Under `error_policy=ignore` the retry target is not taken.
 
     Bad:
 
@@ -100,10 +100,10 @@ def _branch_exits(survey: Survey, node_id: str) -> Iterator[tuple[tuple[str, str
 
 @rule(Severity.WARNING)
 def restart_in_branch(survey: Survey) -> Iterator[Finding]:
-    """No branch of a fan-out restarts the run.
+    """A branch of a fan-out restarts the run.
 
-    A branch that takes an edge with `loop_restart=true` fails: the other branches are still at work in the
-    run directory that would be left (ruling 22).
+    A branch that takes an edge with `loop_restart=true` fails, because the other branches still work in the run
+    directory that the restart would leave (ruling 22).
 
     Bad:
 
@@ -140,11 +140,11 @@ def restart_in_branch(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.WARNING)
 def fan_in_off_join(survey: Survey) -> Iterator[Finding]:
-    """The branches of a fan-out come to no fan-in but the one where all of them meet.
+    """A branch of a fan-out reaches a fan-in that is not the join of all branches.
 
-    At another one there are no results yet to choose from. A branch that comes there fails, and the fan-out
-    with it, whatever its policies say. Where a branch has no other way on that is an ERROR. Branches that
-    are to meet among themselves need a fan-out of their own (ruling 22).
+    At another fan-in there are no results to choose from yet. A branch that reaches it fails, and so does the fan-out,
+    under any policy. If the branch has no other path, this is an ERROR. Branches that should meet among themselves need
+    a fan-out of their own (ruling 22).
 
     Bad:
 
@@ -187,11 +187,10 @@ def _off_join(survey: Survey, node_id: str, join: str, edge: Edge, name: str) ->
 
 @rule(Severity.WARNING)
 def gate_may_be_skipped(survey: Survey) -> Iterator[Finding]:
-    """A human gate stands where the run cannot go on without it.
+    """A fan-out can complete without an answer to a human gate in one of its branches.
 
-    In a branch it may: a fan-out goes on without some of its branches unless it needs them all
-    (`error_policy=fail_fast` under `wait_all`, or a `join_k` of all branches), so that nobody has answered.
-    With `strict_gates=true` such a fan-out fails (ruling 39).
+    A fan-out continues without some of its branches unless it needs them all (`error_policy=fail_fast` under
+    `wait_all`, or a `join_k` of all branches). With `strict_gates=true` such a fan-out fails (ruling 39).
 
     Bad:
 
@@ -239,7 +238,7 @@ _PARAMETERS: Final = {K_OF_N: "join_k", QUORUM: "join_quorum"}
 
 @rule(Severity.WARNING)
 def no_join(survey: Survey) -> Iterator[Finding]:
-    """The branches of a fan-out meet again.
+    """The branches of a fan-out never meet again.
 
     They meet at the nearest fan-in that all of them lead to, else at the nearest common node. Branches that
     have no node in common run to their ends, and no stage ever sees all their results (ruling 22).
@@ -264,10 +263,10 @@ def no_join(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.ERROR)
 def fan_out_branches(survey: Survey) -> Iterator[Finding]:
-    """A fan-out has branches: edges without a condition.
+    """A fan-out has no branches: every edge that leaves it has a condition.
 
-    Each of them begins a branch. An edge with a condition begins none: it says where the run goes after the
-    branches. So a fan-out without any other edge has nothing to run (spec 4.8).
+    Each edge without a condition starts a branch. An edge with a condition starts none: it says where the run goes
+    after the branches. So a fan-out without any other edge has nothing to run (spec 4.8).
 
     Bad:
 
@@ -288,7 +287,7 @@ def fan_out_branches(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.ERROR)
 def fan_out_policy(survey: Survey) -> Iterator[Finding]:
-    """The join policy of a fan-out can be met by its branches.
+    """The branches of a fan-out can never satisfy its join policy.
 
     `k_of_n` needs `join_k`, at most as many as there are branches; `quorum` needs `join_quorum`, a fraction
     above 0 and at most 1. One that the policy does not read is a WARNING: it changes nothing (spec 4.8). The same holds
@@ -345,11 +344,11 @@ def _unread(node: Node) -> Iterator[Finding]:
 
 @rule(Severity.WARNING)
 def branch_start(survey: Survey) -> Iterator[Finding]:
-    """Each branch of a fan-out begins at a node of its own, before the join.
+    """Branches of a fan-out begin at the same node, or at the join.
 
-    A branch that begins where the branches meet is empty and counts as a success at once, which decides
-    `first_success` before anything ran. Two branches with the same first node do the same work twice. One
-    that begins at the fan-out itself is an ERROR: it fans out again and again (ruling 22).
+    A branch that begins at the join is empty and counts as a success at once, which satisfies `first_success` before
+    anything ran. Two branches with the same first node do the same work twice. A branch that begins at the fan-out
+    itself is an ERROR: it starts the fan-out again and again (ruling 22).
 
     Bad:
 
@@ -385,10 +384,10 @@ def branch_start(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.INFO)
 def branch_condition(survey: Survey) -> Iterator[Finding]:
-    """An edge of a fan-out that has a condition begins no branch.
+    """An edge of a fan-out has a condition, so it starts no branch.
 
-    It is judged after the branches, and taken in place of the way to the join when it holds: it says what
-    happens when the fan-out fails, for example (ruling 22).
+    The condition is evaluated after the branches. If it holds, the edge is taken instead of the path to the join: it
+    can say, for example, what happens when the fan-out fails (ruling 22).
 
     Bad, if `b` was meant to be a branch:
 
@@ -416,10 +415,10 @@ def branch_condition(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.WARNING)
 def fan_in_without_fan_out(survey: Survey) -> Iterator[Finding]:
-    """A fan-in comes after a fan-out.
+    """No fan-out precedes a fan-in.
 
-    One that no fan-out leads to has no results to choose from and fails, unless a handler of your own has
-    written `parallel.results` (spec 4.9).
+    Such a fan-in has no results to choose from and fails, unless a handler of your own has written `parallel.results`
+    (spec 4.9).
 
     Bad:
 

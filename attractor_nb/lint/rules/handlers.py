@@ -59,10 +59,9 @@ _STOPS: Final = re.compile(r"\bset -[a-z]*e|\bexit\b")
 
 @rule(Severity.WARNING)
 def shape_known(survey: Survey) -> Iterator[Finding]:
-    """A node's shape stands for a handler type, or the node says its type itself.
+    """A node's shape is unknown, and the node sets no `type`.
 
-    A shape that stands for nothing makes the node a model stage, which is seldom meant (spec 4.2,
-    ruling 6).
+    An unknown shape makes the node a model stage, which is seldom intended (spec 4.2, ruling 6).
 
     Bad:
 
@@ -96,11 +95,11 @@ def _is_read_as_end(survey: Survey, node: Node) -> bool:
 
 @rule(Severity.WARNING)
 def shape_alias(survey: Survey) -> Iterator[Finding]:
-    """Start and exit have the shapes of the specification.
+    """A start or exit node has another shape than the specification's.
 
-    `circle` and `doublecircle` are read as start and exit where no node has `Mdiamond` or `Msquare`, because
-    many files have them; other tools for these pipelines read them as model stages (rulings 6, 6a). Where a
-    node has the shape itself, they stand for nothing, and `shape_known` says so.
+    `circle` and `doublecircle` are read as start and exit if no node has `Mdiamond` or `Msquare`, because many files
+    use them; other tools for these pipelines read them as model stages (rulings 6, 6a). If a node has the shape itself,
+    they have no meaning, and `shape_known` reports them.
 
     Bad:
 
@@ -120,9 +119,9 @@ def shape_alias(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.WARNING)
 def type_known(survey: Survey) -> Iterator[Finding]:
-    """A node's `type` names a handler.
+    """A node's `type` names no known handler.
 
-    A type that no handler is registered for leaves the node to the handler of its shape (spec 7.2, 4.2).
+    A node of an unknown type is executed by the handler of its shape (spec 7.2, 4.2).
 
     Bad:
 
@@ -169,14 +168,14 @@ def _has_no_handler(survey: Survey, node: Node) -> bool:
 
 @rule(Severity.WARNING)
 def handler_missing(survey: Survey) -> Iterator[Finding]:
-    """Every node has a handler here.
+    """No handler is registered here for a node.
 
-    The text is valid, for a handler may be registered before a run (spec 7.2, `type_known`). A run is
-    refused before anything of it is made, unless the caller gives this rule another severity. A built-in type
-    without a handler would fail at that node, after everything before it was paid for. A type that nobody
-    registered, on a shape that is a model's, would be answered by a model: a success although nothing was executed
-    (spec 4.2, task-verification 1); on the shape of a tool that has no command, it would fail there. The command
-    line has the built-in handlers alone, so there `validate` reports an error, as `run` does.
+    The text is valid, because a handler may be registered before a run (spec 7.2, `type_known`). A run is refused
+    before it creates anything, unless the caller gives this rule another severity. A built-in type without a handler
+    would fail at that node, after all earlier stages were paid for. An unregistered type on the shape of a model stage
+    would be answered by a model: a success although nothing was executed (spec 4.2, task-verification 1); on the shape
+    of a tool without a command, it would fail there. The command line has only the built-in handlers, so `validate`
+    reports an error there, as `run` does.
 
     Bad, where no handler for `team.review` is registered:
 
@@ -212,7 +211,7 @@ def handler_missing(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.ERROR)
 def function_known(survey: Survey) -> Iterator[Finding]:
-    """A function stage names a `function` that was registered, and a node that names one calls it.
+    """A function stage names no registered `function`, or a node with `function` is not a function stage.
 
     The caller registers functions in Python: `Pipeline(…, functions={"count": count})`. The command line and the
     server have none, so a pipeline with functions runs from a notebook or a script. A node with another `type` calls
@@ -247,7 +246,7 @@ def function_known(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.WARNING)
 def prompt_on_llm_nodes(survey: Survey) -> Iterator[Finding]:
-    """A model stage has a prompt.
+    """A model stage has no prompt.
 
     Without one the model gets the label, and without a label the bare id. No prompt and no label is a
     WARNING (spec 7.2); a label in place of a prompt is an INFO (spec 11.2, 4.5).
@@ -275,7 +274,7 @@ def prompt_on_llm_nodes(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.ERROR)
 def tool_without_command(survey: Survey) -> Iterator[Finding]:
-    """A tool stage has a command.
+    """A tool stage has no command.
 
     Without `tool_command` there is nothing to execute and the stage fails every time (spec 4.10).
 
@@ -298,7 +297,7 @@ def tool_without_command(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.WARNING)
 def pipe_hides_failure(survey: Survey) -> Iterator[Finding]:
-    """A goal gate's command fails when its check fails.
+    """A pipe hides the failure of a goal gate's command.
 
     A shell's pipeline has the exit code of its last command: `make test | tail -5` succeeds whatever `make` does, and
     so does a command that ends in `|| true`, in `; echo done` without `set -e`, or in the background (`&`).
@@ -357,14 +356,13 @@ _MAPPINGS: Final = (_INPUTS, _OUTPUTS)
 
 @rule(Severity.ERROR)
 def child_pipeline(survey: Survey) -> Iterator[Finding]:
-    """A stage that runs another pipeline names one that can run.
+    """A stage runs a pipeline that is missing or invalid.
 
-    By a file (`stack.child_dotfile`, `pipeline.dotfile`) or by the name of a registered pipeline
-    (`stack.child_pipeline`, `pipeline.name`), not by both. Before anything runs the file is read: it must be
-    there, parse, have no errors of its own, not include itself, and be below the directory of the file that
-    names it, below the working directory, or below one of `child_roots`; links are followed (spec 4.11, 9.4).
-    `pipeline.inputs` gives it the inputs that it declares, and no others; a manager gives its child none, so
-    all of them need defaults there.
+    A child is named by a file (`stack.child_dotfile`, `pipeline.dotfile`) or by the name of a registered pipeline
+    (`stack.child_pipeline`, `pipeline.name`), not by both. The file is read before anything runs: it must exist, parse,
+    have no errors of its own, not include itself, and be below the directory of the file that names it, below the
+    working directory, or below one of `child_roots`; links are followed (spec 4.11, 9.4). `pipeline.inputs` gives it
+    the inputs that it declares, and no others; a manager gives its child none, so all of them need defaults there.
 
     Bad:
 
@@ -420,10 +418,11 @@ def _missing_inputs(node: Node, declared: Sequence[Input]) -> Iterator[Finding]:
 
 @rule(Severity.ERROR)
 def manager_actions(survey: Survey) -> Iterator[Finding]:
-    """A manager's actions are `observe`, `steer` and `wait`, and it can do what it is told to.
+    """A manager has an unknown action, or cannot perform one that it has.
 
-    An unknown action is an error. A WARNING: `steer` without `manager.instructions` and without a prompt,
-    which has nothing to say; and no `wait`, for a manager waits in any case and never spins (spec 4.11).
+    The actions are `observe`, `steer` and `wait`; an unknown action is an error. A WARNING: `steer` without
+    `manager.instructions` and without a prompt, because there is no instruction to give; and a missing `wait`, because
+    a manager always waits between its checks (spec 4.11).
 
     Bad:
 
@@ -458,10 +457,10 @@ def manager_actions(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.ERROR)
 def manager_conditions(survey: Survey) -> Iterator[Finding]:
-    """A manager's conditions parse.
+    """A manager's condition cannot be parsed.
 
-    `manager.stop_condition`, `manager.guard` and `manager.escalate` are conditions as on edges. What the
-    manager sees of its child is in `context.stack.child.*` (spec 4.11, 10).
+    `manager.stop_condition`, `manager.guard` and `manager.escalate` are conditions as on edges. They read what the
+    manager observed of its child in `context.stack.child.*` (spec 4.11, 10).
 
     Bad:
 
@@ -487,12 +486,12 @@ def manager_conditions(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.ERROR)
 def pipeline_mappings(survey: Survey) -> Iterator[Finding]:
-    """What goes into a sub-pipeline and what comes back is a list of assignments.
+    """The inputs or outputs of a sub-pipeline are not a list of assignments.
 
-    `name=context.key`, or a constant: a quoted text, a number, `true`, `false`, `null`; commas between. In
-    `pipeline.inputs` the key is the parent's, in `pipeline.outputs` the child's (spec 9.4). What comes back
-    has a name of its own: keys that the engine sets, such as `tool.exit_code` and `review.verdict`, are refused.
-    A WARNING: an input that names a field which a structured value does not have.
+    An assignment is `name=context.key`, or `name=` and a constant: a quoted text, a number, `true`, `false`, `null`;
+    commas separate them. In `pipeline.inputs` the key is the parent's, in `pipeline.outputs` the child's (spec 9.4). An
+    output has a name of its own: keys that the engine sets, such as `tool.exit_code` and `review.verdict`, are refused.
+    A WARNING reports an input that names a field which a structured value does not have.
 
     Bad:
 

@@ -30,9 +30,9 @@ _ATTRIBUTE: Final = "model_stylesheet"
 
 @rule(Severity.ERROR)
 def condition_syntax(survey: Survey) -> Iterator[Finding]:
-    """A condition is clauses `key=value` or `key!=value`, joined by `&&`.
+    """A condition is not a list of clauses `key=value` or `key!=value`, joined by `&&`.
 
-    An edge whose condition cannot be read could never be taken with confidence (spec 7.2, 10.2).
+    A condition that cannot be parsed cannot be evaluated, so its edge could never be taken (spec 7.2, 10.2).
 
     Bad:
 
@@ -72,10 +72,10 @@ def _meant(edge: Edge, notice: Diagnostic) -> RepairedGraph | None:
 
 @rule(Severity.INFO)
 def outcome_alias(survey: Survey) -> Iterator[Finding]:
-    """A condition spells a status as the specification does.
+    """A condition uses an alias of a status instead of the specification's name.
 
-    `succeeded`, `failed`, `SUCCESS` and their like are read as the status they mean; other tools compare
-    them letter by letter, and there the edge is never taken (ruling 11).
+    `succeeded`, `failed`, `SUCCESS` and similar words are read as the status that they mean. Other tools compare them
+    letter by letter, and never take the edge there (ruling 11).
 
     Bad:
 
@@ -92,9 +92,9 @@ def outcome_alias(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.WARNING)
 def outcome_unknown(survey: Survey) -> Iterator[Finding]:
-    """A condition compares `outcome` with a status.
+    """A condition compares `outcome` with an unknown status.
 
-    No stage ends in any other word, so such a comparison has the same answer in every run (spec 10.3).
+    No stage has any other outcome, so the comparison gives the same answer in every run (spec 10.3).
 
     Bad:
 
@@ -111,10 +111,10 @@ def outcome_unknown(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.WARNING)
 def status_as_key(survey: Survey) -> Iterator[Finding]:
-    """A condition names what it compares.
+    """A condition consists of a status alone, without `outcome=`.
 
-    A word alone is the key of a context value. `success` alone asks whether the context has something
-    under that name, not how the stage ended (spec 10.4, 10.5).
+    A word alone is the key of a context value: `success` alone asks whether the context has a value under that name,
+    not how the stage ended (spec 10.4, 10.5).
 
     Bad:
 
@@ -131,7 +131,7 @@ def status_as_key(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.WARNING)
 def literal_unquoted(survey: Survey) -> Iterator[Finding]:
-    r"""A literal of several words is quoted.
+    r"""A literal of several words is not quoted.
 
     It is read as the words up to the next `&&` (spec 10.5), which the grammar of 10.2 does not have.
 
@@ -150,10 +150,10 @@ def literal_unquoted(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.WARNING)
 def literal_spelling(survey: Survey) -> Iterator[Finding]:
-    r"""A literal spells a truth value or a number as JSON does.
+    r"""A literal resembles a truth value or a number, but is not spelled as in JSON.
 
-    `true` and `false` match truth values, `3` matches 3 and 3.0 (ruling 50). `True` and `03` match only texts that
-    are spelled so; a literal in quotes says that such a text is meant.
+    `true` and `false` match truth values, `3` matches 3 and 3.0 (ruling 50). `True` and `03` match only texts that are
+    spelled so; put such a literal in quotes if that text is meant.
 
     Bad:
 
@@ -180,9 +180,9 @@ CONDITION_RULES: Final = (
 
 @rule(Severity.ERROR)
 def stylesheet_syntax(survey: Survey) -> Iterator[Finding]:
-    """The model stylesheet can be read.
+    """The model stylesheet cannot be parsed.
 
-    One that cannot would leave every stage with a model nobody chose (spec 7.2, 8.2).
+    Without it every stage would run with a model that was not chosen (spec 7.2, 8.2).
 
     Bad:
 
@@ -222,9 +222,10 @@ def _stylesheet_notices(survey: Survey, name: str) -> Iterator[Finding]:
 
 @rule(Severity.WARNING)
 def unknown_property(survey: Survey) -> Iterator[Finding]:
-    """A stylesheet sets model, provider, `reasoning_effort`, `temperature`, `max_tokens` and `base_url`.
+    """A stylesheet sets an unknown property.
 
-    Any other property has no effect (spec 8.4, ruling 10).
+    A stylesheet sets model, provider, `reasoning_effort`, `temperature`, `max_tokens` and `base_url`. Any other
+    property has no effect (spec 8.4, ruling 10).
 
     Bad:
 
@@ -241,9 +242,10 @@ def unknown_property(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.WARNING)
 def style_value(survey: Survey) -> Iterator[Finding]:
-    """A stylesheet's `reasoning_effort` is `low`, `medium` or `high`, its numbers are numbers.
+    """A value in the stylesheet has the wrong type or is not one of the choices.
 
-    Providers know these three (spec 8.4); what is no number has no effect.
+    `reasoning_effort` is `low`, `medium` or `high`, the only values that providers know (spec 8.4). A number that
+    cannot be read has no effect.
 
     Bad:
 
@@ -260,9 +262,9 @@ def style_value(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.WARNING)
 def unused_selector(survey: Survey) -> Iterator[Finding]:
-    """Every id and shape that the stylesheet selects belongs to a node.
+    """The stylesheet selects an id or shape that no node has.
 
-    A rule for a node that is not there gives its model to nobody.
+    A rule for a node that does not exist has no effect.
 
     Bad:
 
@@ -287,10 +289,10 @@ def unused_selector(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.WARNING)
 def unused_class(survey: Survey) -> Iterator[Finding]:
-    """Stylesheet and nodes use the same classes.
+    """A class is used only in the stylesheet or only on nodes.
 
-    A rule for a class that no node has gives its model to nobody, a WARNING. A class on a node that no
-    rule selects, where the stylesheet does select classes, is an INFO (spec 2.12, 8.3).
+    A rule for a class that no node has is without effect, a WARNING. A class on a node that no rule selects, in a graph
+    whose stylesheet selects classes, is an INFO (spec 2.12, 8.3).
 
     Bad:
 

@@ -61,10 +61,10 @@ class _Written(NamedTuple):
 
 @rule(Severity.WARNING)
 def attach_unused(survey: Survey) -> Iterator[Finding]:
-    """`attach` stands on a node that asks a model, and names what can be attached.
+    """`attach` is on a node that asks no model, or names a file that cannot be attached.
 
-    Nothing is shown to a model by any other stage: a fan-in, a tool or a person sees no attachment. What is
-    attached are images and PDFs; text belongs into the prompt, by a variable or as `@file`.
+    Only a stage that asks a model can send an attachment; a fan-in, a tool or a human gate cannot. Images and PDFs can
+    be attached; text belongs in the prompt, by a variable or as `@file`.
 
     Bad:
 
@@ -93,9 +93,9 @@ def attach_unused(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.WARNING)
 def bound_unused(survey: Survey) -> Iterator[Finding]:
-    """`max_budget_usd` and `max_tokens_total` of a node bound what it spends.
+    """`max_budget_usd` or `max_tokens_total` is on a node that spends nothing.
 
-    They hold for all attempts and visits of a node that asks a model, calls a function or a handler of your own,
+    The bounds hold for all attempts and visits of a node that asks a model, calls a function or a handler of your own,
     or runs child pipelines. Starts, exits, diamonds, tools, human gates and fan-outs spend nothing themselves. The
     bounds of the whole run are attributes of the graph.
 
@@ -121,13 +121,13 @@ def bound_unused(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.ERROR)
 def tools_known(survey: Survey) -> Iterator[Finding]:
-    """`allowed_tools` names tools that there are.
+    """`allowed_tools` names an unknown tool.
 
-    These are `read`, `write`, `list` and `run`, functions of `Pipeline(…, tools=…)`, and tools of MCP servers
-    that the graph declares (`mcp:files/read_file`). A model that does not get a tool it was meant to have
-    reports work that it cannot have done. Where nobody has given functions, a name that may be that of one is
-    a warning; a run with it is refused. Names of claude's own tools (`Read`, `Bash(git:*)`) reach that agent as they
-    are; other backends refuse them, so they are a warning, too.
+    Known tools are `read`, `write`, `list` and `run`, functions of `Pipeline(…, tools=…)`, and tools of MCP servers
+    that the graph declares (`mcp:files/read_file`). A model without a tool that its prompt expects may report work that
+    it cannot have done. If no functions are registered, an unknown tool name that could be a function is only a
+    warning; a run with it is refused. Names of claude's own tools (`Read`, `Bash(git:*)`) are passed to that agent
+    unchanged; other backends refuse them, so they are a warning, too.
 
     Bad:
 
@@ -185,11 +185,11 @@ def _tool_meant(word: str, names: Sequence[str], servers: Mapping[str, Any]) -> 
 
 @rule(Severity.ERROR)
 def servers_declared(survey: Survey) -> Iterator[Finding]:
-    """`mcp.NAME.…` of the graph says of an MCP server how it is started or where it is, and nothing that nobody reads.
+    """An `mcp.NAME.…` attribute is unknown, or the server has neither a `command` nor a `url`.
 
-    A server has a `command` or a `url`. Headers go to an address; each has the value of one environment variable, so
-    that no key stands in a source. A misspelt `command` leaves a server undeclared, and a time that is none has the
-    default in its place. An address that travels unencrypted over a network is a WARNING.
+    A server has a `command` or a `url`. Headers need a `url`; each has the value of one environment variable, so that
+    no source contains a key. A misspelt `command` leaves a server undeclared, and an invalid `timeout` is replaced by
+    the default. An address that travels unencrypted over a network is a WARNING.
 
     Bad:
 
@@ -252,10 +252,10 @@ def _address_problems(
 
 @rule(Severity.ERROR)
 def extra_valid(survey: Survey) -> Iterator[Finding]:
-    """`llm.extra.*` passes on what a provider is known to take, with the type that it has to have.
+    """An `llm.extra.*` option is unknown or has the wrong type.
 
-    No other option reaches a provider: one could make it fetch addresses, run tools or follow other instructions
-    than the run records.
+    No other option reaches a provider: it could make the provider fetch addresses, run tools or follow other
+    instructions than the run records.
 
     Bad:
 
@@ -283,9 +283,9 @@ def extra_valid(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.WARNING)
 def cache_files_inside(survey: Survey) -> Iterator[Finding]:
-    """`cache.files` names files of the working directory: paths and patterns, with commas between.
+    """`cache.files` names files outside of the working directory, or is not a comma-separated list.
 
-    What lies elsewhere is another file on another machine, and the key of the cache is another one there.
+    A file outside may differ on another machine, and the cache would then not find the result there.
 
     Bad:
 
@@ -309,10 +309,10 @@ def cache_files_inside(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.WARNING)
 def carry_known(survey: Survey) -> Iterator[Finding]:
-    """`carry` names values that something in the graph can set.
+    """`carry` names a value that nothing in the graph can set.
 
-    A value that nobody sets is not carried, and the model does its work without it. Names that params or
-    backends of your own may set are taken as they are, unless they are almost one that a stage sets.
+    A value that is never set is not carried, and the model works without it. Names that params or your own backends may
+    set are accepted, unless they are almost a name that a stage sets.
 
     Bad:
 

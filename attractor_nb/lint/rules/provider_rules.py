@@ -35,9 +35,9 @@ _PROVIDERS: Final = f"known providers: {', '.join(PROVIDER_NAMES)}"
 
 @rule(Severity.ERROR)
 def fallback_valid(survey: Survey) -> Iterator[Finding]:
-    """`llm_fallback` is a list of models: `model` or `provider:model`, with commas between.
+    """`llm_fallback` is not a comma-separated list of `model` or `provider:model`.
 
-    An entry that is not a model would be found out when the first model has failed already.
+    An invalid entry would be noticed only after the first model has failed.
 
     Bad:
 
@@ -61,7 +61,7 @@ def fallback_valid(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.ERROR)
 def base_url_valid(survey: Survey) -> Iterator[Finding]:
-    """`llm.base_url` is the address of a server: `https://…`, or `http://…` on this machine.
+    """`llm.base_url` is not an `https://` address, or an `http://` address on this machine.
 
     Prompts are sent there, and no key. An address that travels unencrypted over a network is a WARNING.
 
@@ -89,11 +89,11 @@ def base_url_valid(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.ERROR)
 def endpoint_valid(survey: Survey) -> Iterator[Finding]:
-    """An endpoint has an address, and what is said of it is right: `endpoint.local.url`, `.key_env`, `.api`.
+    """An endpoint has no address, or one of its settings is unknown or invalid.
 
-    Prompts and the key that `key_env` names are sent there. Rates (`.requests_per_minute`,
-    `.tokens_per_minute`) are counts, and the one thing that may be said of a provider, too. An address that
-    travels unencrypted over a network is a WARNING.
+    The settings of an endpoint are `.url`, `.key_env` and `.api`. Prompts are sent to its address, with the key that
+    `key_env` names. Rates (`.requests_per_minute`, `.tokens_per_minute`) are counts; a provider can have these two
+    settings, and no other. An address that travels unencrypted over a network is a WARNING.
 
     Bad:
 
@@ -131,9 +131,9 @@ def endpoint_valid(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.ERROR)
 def fallback_on_known(survey: Survey) -> Iterator[Finding]:
-    """`llm_fallback_on` says when else the models of `llm_fallback` are asked: `overlong`, `refusal`.
+    """`llm_fallback_on` has a word other than `overlong` and `refusal`.
 
-    A word that is misspelt would leave the stage failed where another model was to answer.
+    With a misspelt word the stage would fail instead of asking the next model.
 
     Bad:
 
@@ -157,11 +157,11 @@ def fallback_on_known(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.WARNING)
 def provider_known(survey: Survey) -> Iterator[Finding]:
-    """`llm_provider` is a provider that is known.
+    """`llm_provider` names an unknown provider.
 
-    A name within two slips of a known one is a WARNING. Any other is an INFO: a backend of your own may
-    know it, the backend `llm` does not. No fix writes the name of another company (ruling 40); that of an endpoint
-    of the graph it does.
+    A name within two slips of a known one is a WARNING. Any other is an INFO: a backend of your own may know it, the
+    backend `llm` does not. No fix inserts the name of another company (ruling 40); a fix may insert the name of an
+    endpoint of the graph.
 
     Bad:
 
@@ -191,10 +191,10 @@ def provider_known(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.INFO)
 def model_provider(survey: Survey) -> Iterator[Finding]:
-    """A model's name tells its provider, or `llm_provider` does.
+    """The provider of a model is unknown: its name does not tell it, and `llm_provider` is missing.
 
-    The backend `llm` has to know whom to ask. It is said where the graph has models of known providers beside
-    this one, or where the name is almost one of theirs (a WARNING): a backend of your own may know any name.
+    The backend `llm` must know which provider to ask. Reported only if the graph also has models of known providers, or
+    if the name is almost one of theirs (a WARNING): a backend of your own may know any name.
 
     Bad:
 

@@ -34,9 +34,9 @@ partial success where no condition names it (ruling 35)."""
 
 @rule(Severity.INFO)
 def all_conditions_may_fail(survey: Survey) -> Iterator[Finding]:
-    """Where every edge has a condition, one of them always holds.
+    """Every edge of a node has a condition, and all of them may be false.
 
-    When none does the run fails with "no matching edge", however well the stages did (ruling 14).
+    If no condition holds, the run fails with "no matching edge", even if all stages succeeded (ruling 14).
 
     Bad:
 
@@ -71,7 +71,7 @@ def all_conditions_may_fail(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.INFO)
 def ambiguous_unconditional(survey: Survey) -> Iterator[Finding]:
-    """Where several edges without a condition compete, something tells them apart.
+    """Nothing tells the unconditional edges of a node apart.
 
     With equal weights the alphabet decides, unless the stage names a label or a target (spec 3.3).
 
@@ -102,10 +102,10 @@ def ambiguous_unconditional(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.WARNING)
 def gate_mixes_conditions(survey: Survey) -> Iterator[Finding]:
-    """The edges of a human gate have no conditions.
+    """An edge of a human gate has a condition.
 
-    An edge whose condition holds is taken before the person's choice is looked at (spec 3.3, step 1), and
-    one whose condition does not hold is offered as a choice that cannot be taken.
+    An edge whose condition holds is taken before the person's choice is considered (spec 3.3, step 1), and an edge
+    whose condition does not hold is offered as a choice that cannot be taken.
 
     Bad:
 
@@ -129,10 +129,10 @@ def gate_mixes_conditions(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.WARNING)
 def accelerator_clash(survey: Survey) -> Iterator[Finding]:
-    """The choices of a human gate have different keys and texts.
+    """Two choices of a human gate have the same key or text.
 
-    The second of two with the same key gets another one, which its label does not show (spec 4.6, ruling 23).
-    Texts that differ in case alone can be chosen by a key or by the exact text alone.
+    The second of two choices with the same key gets another key, which its label does not show (spec 4.6, ruling 23).
+    Texts that differ only in case can be chosen only by their key or by the exact text.
 
     Bad:
 
@@ -179,11 +179,10 @@ def _other_key(edge: Edge, label: str, taken: set[str]) -> Fix:
 
 @rule(Severity.WARNING)
 def unbounded_cycle(survey: Survey) -> Iterator[Finding]:
-    """A cycle has a way out that a run can take.
+    """A cycle has no exit that a run can take.
 
-    A cycle counts as left by a condition, by a person at a gate in it, by a label that a stage may
-    prefer, or by the edge that wins among those without condition. Otherwise it loops until `max_steps`
-    fails the run (ruling 18).
+    A run can leave a cycle by a condition, by a choice at a human gate in it, by a label that a stage may prefer, or by
+    the winning edge among those without a condition. Otherwise it loops until `max_steps` fails the run (ruling 18).
 
     Bad:
 

@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 
 @rule(Severity.ERROR)
 def start_node(survey: Survey) -> Iterator[Finding]:
-    """The pipeline has exactly one start node.
+    """The pipeline has no start node, or more than one.
 
-    A run must know where it begins. The start is the node of shape `Mdiamond`; only when no node has
-    that shape do the ids `start` and `Start` count (spec 7.2, ruling 7).
+    A run must know where it begins. The start is the node of shape `Mdiamond`; the ids `start` and `Start` count only
+    if no node has that shape (spec 7.2, ruling 7).
 
     Bad:
 
@@ -75,11 +75,11 @@ def start_node(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.ERROR)
 def terminal_node(survey: Survey) -> Iterator[Finding]:
-    """The pipeline has exactly one exit node.
+    """The pipeline has no exit node, or more than one.
 
-    A run ends well only at an exit, where the goal gates are checked. The exit is the node of shape
-    `Msquare`; only when no node has that shape do the ids `exit` and `end` count (spec 7.2, ruling 7).
-    Several exits are accepted with `allow_many_exits=true` on the graph, or `Pipeline(..., allow_many_exits=True)`.
+    A run succeeds only at an exit, where the goal gates are checked. The exit is the node of shape `Msquare`; the ids
+    `exit` and `end` count only if no node has that shape (spec 7.2, ruling 7). Several exits are accepted with
+    `allow_many_exits=true` on the graph, or `Pipeline(..., allow_many_exits=True)`.
 
     Bad:
 
@@ -108,10 +108,10 @@ def terminal_node(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.ERROR)
 def start_no_incoming(survey: Survey) -> Iterator[Finding]:
-    """No edge enters the start node.
+    """An edge enters the start node.
 
-    The start is where a run begins, not a stage to come back to: it does nothing and counts for no gate
-    (spec 7.2). A loop enters the first stage after it.
+    A run begins at the start node and never returns to it: the node does nothing and counts for no gate (spec 7.2). Let
+    a loop enter the first stage after it.
 
     Bad:
 
@@ -130,7 +130,7 @@ def start_no_incoming(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.ERROR)
 def exit_no_outgoing(survey: Survey) -> Iterator[Finding]:
-    """No edge leaves the exit node.
+    """An edge leaves the exit node.
 
     A run that reaches the exit has ended; the edge could never be taken (spec 7.2).
 
@@ -151,10 +151,10 @@ def exit_no_outgoing(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.ERROR)
 def edge_target_exists(survey: Survey) -> Iterator[Finding]:
-    """Both ends of every edge are nodes of the pipeline.
+    """An edge names a node that does not exist.
 
-    An id that appears only as the target of an edge, or that differs from a declared one by a letter or
-    two, is taken for a slip, not for a new stage (spec 7.2, ruling 4).
+    An id that appears only as the target of an edge, or that differs from a declared one by a letter or two, is treated
+    as a misspelling, not as a new stage (spec 7.2, ruling 4).
 
     Bad:
 
@@ -206,7 +206,7 @@ def _unknown_end(survey: Survey, edge: Edge, name: str, span: Span | None) -> Fi
 
 @rule(Severity.WARNING)
 def missing_arrow(survey: Survey) -> Iterator[Finding]:
-    """Two nodes side by side on a line have an arrow between them.
+    """Two nodes side by side on a line have no arrow between them.
 
     Statements need no separator, so `start plan -> build` is read as the node `start` and an edge from
     `plan`: an arrow was left out. Reported only if the left node has no outgoing edge and the right one is unreachable.
@@ -247,10 +247,10 @@ def _declaring(survey: Survey, name: str) -> Fix:
 
 @rule(Severity.ERROR)
 def reachability(survey: Survey) -> Iterator[Finding]:
-    """Every node can be reached from the start.
+    """A node cannot be reached from the start.
 
-    An orphan is a stage that somebody wrote and no run will ever execute: an edge is missing. Jumps to a
-    `retry_target` count as edges (spec 7.2, ruling 8).
+    An unreachable stage is never executed, so an edge is probably missing. Jumps to a `retry_target` count as edges
+    (spec 7.2, ruling 8).
 
     Bad:
 
@@ -273,10 +273,9 @@ def reachability(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.WARNING)
 def implicit_node(survey: Survey) -> Iterator[Finding]:
-    """Every node is declared, not only named in edges.
+    """A node is named in edges but never declared.
 
-    An id that stands only in edges is run as a model stage whose prompt is the id itself, which is
-    seldom meant and always worth a line (ruling 4).
+    Such a node is run as a model stage whose prompt is the id itself, which is seldom intended (ruling 4).
 
     Bad:
 
@@ -296,10 +295,10 @@ def implicit_node(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.WARNING)
 def dead_end(survey: Survey) -> Iterator[Finding]:
-    """Every node but the exit has an edge that leaves it.
+    """No edge leaves a node that is not the exit.
 
-    A run that gets there ends there, with that stage's outcome, without having reached the exit
-    (spec 3.2, ruling 14).
+    A run that reaches this node ends there, with the outcome of that stage and without reaching the exit (spec 3.2,
+    ruling 14).
 
     Bad:
 
@@ -328,10 +327,10 @@ def _leading_on(survey: Survey, node: Node, exits: tuple[Node, ...]) -> Fix:
 
 @rule(Severity.WARNING)
 def duplicate_edge(survey: Survey) -> Iterator[Finding]:
-    """No edge is written twice.
+    """An edge is written twice.
 
-    Two edges with the same ends and the same attributes never differ in a run; one of them was probably
-    meant to go elsewhere or to have a condition.
+    Two edges with the same ends and the same attributes never differ in a run. One of them was probably meant to go
+    elsewhere or to have a condition.
 
     Bad:
 
@@ -377,10 +376,9 @@ _GATELESS_TYPES: Final = frozenset({"start", "exit", "conditional"})
 
 @rule(Severity.WARNING)
 def retry_target_exists(survey: Survey) -> Iterator[Finding]:
-    """A retry target names a node.
+    """A retry target names a node that does not exist.
 
-    A target that is not there is passed over, and the failure goes to the next one or ends the run
-    (spec 7.2, 3.7).
+    A missing target is skipped, and the failure goes to the next target or ends the run (spec 7.2, 3.7).
 
     Bad:
 
@@ -416,7 +414,7 @@ def _unknown_targets(survey: Survey, thing: Graph | Node, node_id: str) -> Itera
 
 @rule(Severity.WARNING)
 def goal_gate_has_retry(survey: Survey) -> Iterator[Finding]:
-    """A goal gate says where to go when it is not satisfied.
+    """A goal gate has no `retry_target`.
 
     Without a `retry_target` on the node or the graph, a gate that fails can only fail the run at the exit
     (spec 7.2, 3.4).
@@ -443,10 +441,10 @@ def goal_gate_has_retry(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.WARNING)
 def gate_without_effect(survey: Survey) -> Iterator[Finding]:
-    """A goal gate is a stage that can fail.
+    """A goal gate is a stage that cannot fail.
 
-    Start, exit and conditional nodes do no work of their own and count for no gate (ruling 16): a gate
-    there promises a check that never happens.
+    Start, exit and conditional nodes do no work of their own and are not counted by gates (ruling 16), so the gate
+    would never be checked.
 
     Bad:
 
@@ -478,13 +476,12 @@ TARGET_RULES: Final = (retry_target_exists, goal_gate_has_retry, gate_without_ef
 
 @rule(Severity.ERROR)
 def for_each(survey: Survey) -> Iterator[Finding]:
-    """`for_each` names a list, on a stage that can be run once for each item of it.
+    """`for_each` names no list, or is on a stage that cannot be repeated.
 
-    It is written `item in KEY`; the key is one of the context and may continue into a structured value. Starts,
-    exits, human gates, diamonds, fan-outs and fan-ins cannot be repeated: put them into a pipeline of their own,
-    and repeat the node that runs it. A WARNING: a key that nothing sets, as far as that is known, a manager,
-    whose child has no inputs and so no item, unless it names `${item}` in its instructions, and `max_items` without
-    `for_each`.
+    It is written `item in KEY`; KEY is a key of the context and may continue into a structured value. Starts, exits,
+    human gates, diamonds, fan-outs and fan-ins cannot be repeated: put them into a pipeline of their own, and repeat
+    the node that runs it. A WARNING: a key that certainly nothing sets; a manager that does not name `${item}` in its
+    instructions, because its child has no inputs and so no item; and `max_items` without `for_each`.
 
     Bad:
 
@@ -545,10 +542,10 @@ def _unknown_list(survey: Survey, node: Node, key: str, names: VariableNames) ->
 
 @rule(Severity.WARNING)
 def item_variable(survey: Survey) -> Iterator[Finding]:
-    """`${item}` and `${item_index}` stand in texts of the node that is run for each item.
+    """`${item}` or `${item_index}` is used outside of a node with `for_each`.
 
-    Another node has no item. After the stage `${node.outputs}` is the list of what the items came to, and
-    `${node.results}` how they ended. Nothing is said of a graph without `for_each`, or with an input of that name.
+    Only a node with `for_each` has an item. After the stage, `${node.outputs}` is the list of the results of the items
+    and `${node.results}` of their outcomes. Not reported in a graph without `for_each`, or with an input of that name.
 
     Bad:
 

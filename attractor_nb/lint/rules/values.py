@@ -80,8 +80,8 @@ _WORDED_DURATION: Final = re.compile(
 def bad_value(survey: Survey) -> Iterator[Finding]:
     """An attribute value has the wrong type, is not one of the choices, or is too small.
 
-    A value that cannot be read counts as not given, so that `goal_gate=yes` would silently guard nothing.
-    `rankdir` and `reasoning_effort`, which cannot mislead a run, are WARNINGs.
+    A value that cannot be read counts as missing: `goal_gate=yes` would silently guard nothing. `rankdir` and
+    `reasoning_effort`, which cannot mislead a run, are WARNINGs.
 
     Bad:
 
@@ -146,10 +146,10 @@ def _wrong_type(row: AttributeSpec, value: AttrValue) -> tuple[str, AttrValue | 
 
 @rule(Severity.WARNING)
 def whole_number(survey: Survey) -> Iterator[Finding]:
-    """A whole number is written without a decimal point.
+    """A whole number is written with a decimal point.
 
-    `weight=2.0` is read as 2. Other tools for these pipelines may refuse it, for the specification gives the
-    attribute an integer (spec 2.4, appendix A).
+    `weight=2.0` is read as 2. Other tools for these pipelines may refuse it, because the specification requires an
+    integer (spec 2.4, appendix A).
 
     Bad:
 
@@ -184,10 +184,10 @@ def _with_whole_numbers(survey: Survey) -> Iterator[tuple[Thing, str, tuple[str,
 
 @rule(Severity.ERROR)
 def bad_duration(survey: Survey) -> Iterator[Finding]:
-    """A duration is a number with a unit: `250ms`, `900s`, `15m`, `1.5h`, `1d`.
+    """A duration is not a number with a unit, such as `250ms`, `900s`, `15m`, `1.5h`, `1d`.
 
-    One that cannot be read counts as not given, and a stage without its timeout may wait for ever
-    (spec 2.4). A number without a unit means seconds.
+    An invalid duration counts as missing, and a stage without its timeout may wait forever (spec 2.4). A number without
+    a unit means seconds.
 
     Bad:
 
@@ -218,9 +218,9 @@ def _duration_fix(suspect: Suspect) -> Fix:
 
 @rule(Severity.WARNING)
 def fidelity_valid(survey: Survey) -> Iterator[Finding]:
-    """A fidelity is one of the six modes.
+    """A fidelity is not one of the six modes.
 
-    Any other word counts as not given, and the stage gets `compact` (spec 5.4, 7.2).
+    Any other word counts as missing, and the stage gets `compact` (spec 5.4, 7.2).
 
     Bad:
 
@@ -247,10 +247,9 @@ def fidelity_valid(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.INFO)
 def attribute_typo(survey: Survey) -> Iterator[Finding]:
-    """An attribute's name is not almost the name of a known one.
+    """An attribute's name is almost that of a known one.
 
-    Unknown attributes are kept for custom handlers (ruling 5), so a slip is silent: `promt` is nobody's
-    prompt.
+    Unknown attributes are kept for custom handlers (ruling 5), so no error reveals a misspelling such as `promt`.
 
     Bad:
 
@@ -284,12 +283,12 @@ def attribute_typo(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.WARNING)
 def foreign_attribute(survey: Survey) -> Iterator[Finding]:
-    """An attribute has the name that this runner reads, not that of another one.
+    """An attribute has the name that another runner uses for it.
 
-    Files written for other runners bound a loop by `max_visits` on a node, or name a model by `model`. Such a
-    name is kept for custom handlers (ruling 5) and has no effect of its own: the loop has no bound. A node
-    whose handler is the caller's own may read it, so it is not reported there. `dot_file` on a node without a prompt
-    is read as `pipeline.dotfile`: as a model stage it would be asked its own name.
+    Files written for other runners bound a loop by `max_visits` on a node, or name a model by `model`. Such a name is
+    kept for custom handlers (ruling 5) and has no other effect: the loop has no bound. A handler of your own may read
+    it, so it is not reported on a node of such a handler. `dot_file` on a node without a prompt is read as
+    `pipeline.dotfile`; otherwise its name would be sent to a model as the prompt.
 
     Bad:
 
@@ -343,12 +342,12 @@ _REMEDY: Final = "store it in an environment variable that the command or the ba
 
 @rule(Severity.WARNING)
 def secret_in_source(survey: Survey) -> Iterator[Finding]:
-    """No key, token or password stands in a pipeline.
+    """A pipeline contains a key, token or password.
 
-    A source is shown, stored and sent around. A run works with it, and everything that is kept or shown of
-    the run has `[redacted]` in its place: `pipeline.dot` of the run directory too, so that the run can be
-    resumed with your own pipeline only. Secrets belong in the environment. Put one into a variable and
-    change the one that stood here: it is known by now.
+    A source is shown, stored and sent around. A run can use the secret, but all files and views of the run have
+    `[redacted]` in its place. That includes `pipeline.dot` of the run directory, so the run can be resumed only with
+    your own pipeline. Secrets belong in the environment: move the secret into a variable, and replace it, because
+    others may have seen it.
 
     Bad:
 
@@ -395,10 +394,9 @@ def _outside(places: Iterable[tuple[int, int]], spans: Iterable[Span]) -> Iterat
 
 @rule(Severity.ERROR)
 def secret_in_id(survey: Survey) -> Iterator[Finding]:
-    """No node is called like a key.
+    """A node's id looks like a key.
 
-    A node's id names its directory and is how a stored run finds its place again: there it cannot be
-    replaced by `[redacted]`.
+    A node's id names its directory and identifies its stage in a stored run, so it cannot be replaced by `[redacted]`.
 
     Bad:
 

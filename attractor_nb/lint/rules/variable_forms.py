@@ -27,7 +27,7 @@ _SHELL: Final = "read it from the JSON on stdin, or from the file $ATTRACTOR_CON
 
 @rule(Severity.WARNING)
 def variable_form(survey: Survey) -> Iterator[Finding]:
-    """A variable with a dot in its name has braces, and no variable has two of them.
+    """A variable with a dot in its name has no braces, or a variable has two pairs of them.
 
     `$plan.response` is the variable `$plan` and the text ".response", and `{{goal}}` is plain text. The rule reports
     names that are known: keys of the context, inputs, the goal, and responses of stages.
@@ -89,11 +89,11 @@ def _is_item(found: re.Match[str], node: Node) -> bool:
 
 @rule(Severity.WARNING)
 def command_variable(survey: Survey) -> Iterator[Finding]:
-    """A command has no variables of the pipeline: nothing of a run is ever put into it (ruling 25).
+    """A command contains a variable, and variables are never replaced in commands (ruling 25).
 
-    `${ticket}` in a command is a variable of the shell. The values of the context reach a command as JSON: on
-    stdin, and in the file that `ATTRACTOR_CONTEXT_FILE` names. It is said of what names a declared input, the goal, a
-    value of the context or the response of a stage, unless the command sets a variable of that name.
+    `${ticket}` in a command is a variable of the shell. The values of the context reach a command as JSON: on stdin,
+    and in the file that `ATTRACTOR_CONTEXT_FILE` names. Reported for a declared input, the goal, a value of the context
+    or the response of a stage, unless the command sets a variable of that name.
 
     Bad:
 

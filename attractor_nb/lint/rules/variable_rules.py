@@ -62,10 +62,10 @@ _MOST_FIELDS: Final = 500
 
 @rule(Severity.ERROR)
 def inputs_valid(survey: Survey) -> Iterator[Finding]:
-    """`inputs` is a list of names, some with defaults; `inputs_schema` names a registered model.
+    """`inputs` is not a list of names, or `inputs_schema` names no registered model.
 
-    Whoever runs the pipeline is asked for them, and a run without them is refused. A name is there once, is
-    no key that the engine sets, and is not `goal` where the graph has a goal, which `$goal` means then.
+    A run asks for its inputs and is refused without them. A name occurs once, is not a key that the engine sets, and is
+    not `goal` in a graph with a goal, because `$goal` has that meaning then.
 
     Bad:
 
@@ -92,16 +92,15 @@ def inputs_valid(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.WARNING)
 def variable_unknown(survey: Survey) -> Iterator[Finding]:
-    """A variable in a prompt names an input, the goal, or what a stage leaves.
+    """A variable in a prompt is neither an input, nor the goal, nor a value that a stage sets.
 
-    `$name` and `${name}` that name nothing stay in the prompt as they are written. Where the graph declares
-    its inputs, the rule reports names within two slips of a known one, and any other name that neither an
-    input nor an earlier stage can give. A model stage, a tool or a handler of your own may set any key, so
-    behind one of those a name that is like no other is not judged. A graph that declares no inputs takes any
-    values: the rule reports only what two letters that changed places, or one left out or doubled, made of a
-    known name (`$gaol`), names with dots within two slips of a known one, and the response of a stage that
-    does not exist. Of the unknown names of a graph the first 50 are compared with the known ones. `$$` stands
-    for a dollar sign.
+    An unknown `$name` or `${name}` stays in the prompt as it is written. If the graph declares its inputs, the rule
+    reports names within two slips of a known one, and any other name that neither an input nor an earlier stage can
+    set. A model stage, a tool or a handler of your own may set any key, so after one of these a name that resembles no
+    other is not reported. A graph without declared inputs takes any values: the rule then reports only a known name
+    with two letters swapped, one left out or one doubled (`$gaol`), names with dots within two slips of a known one,
+    and the response of a stage that does not exist. Of the unknown names of a graph the first 50 are compared with the
+    known ones. `$$` stands for a dollar sign.
 
     Bad:
 
@@ -153,14 +152,14 @@ def _form_defaults(survey: Survey, node: Node, names: VariableNames) -> Iterator
 
 @rule(Severity.WARNING)
 def condition_key(survey: Survey) -> Iterator[Finding]:
-    """A condition asks for a key that something sets.
+    """A condition reads a key that nothing sets.
 
-    A key that nothing sets is the empty text, so the edge is never taken, or always. The rule reports keys
-    within two slips of a known one (`outcome`, `preferred_label`, an input, what a stage leaves), and names that
-    other tools have for the engine's keys: `tool.stdout`, `tool_exit_code`, `human.gate.answer`. Of a structured value
-    it reports a field that its schema does not have. A stage may set any other key.
+    A missing key is the empty text, so the edge is either never taken or always. The rule reports keys within two slips
+    of a known one (`outcome`, `preferred_label`, an input, a value that a stage sets), and the names of the engine's
+    keys in other tools: `tool.stdout`, `tool_exit_code`, `human.gate.answer`. Of a structured value it reports a field
+    that its schema does not have. A stage may set any other key.
 
-    The conditions of managers (`manager.guard`, `manager.stop_condition`, `manager.escalate`) are read, too.
+    The rule also checks the conditions of managers (`manager.guard`, `manager.stop_condition`, `manager.escalate`).
 
     Bad:
 
@@ -225,12 +224,11 @@ def _unknown_key(thing: Edge | Node, name: str, text: str, place: int, key: str,
 
 @rule(Severity.ERROR)
 def text_file(survey: Survey) -> Iterator[Finding]:
-    """A text that begins with `@` names a file below the folder of the pipeline's file.
+    """A text that begins with `@` names no readable file below the folder of the pipeline's file.
 
-    `prompt`, `llm.system_prompt`, `human.prompt`, `manager.instructions`, and `model_stylesheet` of the graph may
-    stand in files. A file is UTF-8 text of at most 1 MiB; `..`, absolute paths and links out of the folder are
-    refused. A pipeline that came over the network or from stdin has no files. `@@` begins a text that itself
-    begins with `@`.
+    `prompt`, `llm.system_prompt`, `human.prompt`, `manager.instructions`, and `model_stylesheet` of the graph can be in
+    files. A file is UTF-8 text of at most 1 MiB; `..`, absolute paths and links out of the folder are refused. A
+    pipeline that came over the network or from stdin has no files. `@@` begins a text that itself begins with `@`.
 
     Bad:
 
