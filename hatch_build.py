@@ -40,15 +40,15 @@ SCOPES = {Scope.GRAPH: "the graph", Scope.NODE: "a node", Scope.EDGE: "an edge",
 NEEDS_FILES = re.compile(r'="@|\.dot"')
 """A pipeline with such a text names files beside its own."""
 TYPES = {
-    "start": "where a run begins",
-    "exit": "where it ends, and the goal gates are checked",
+    "start": "the start of a run",
+    "exit": "the end of a run, where its goal gates are checked",
     "codergen": "a prompt to a model",
     "wait.human": "a question to a person",
     "conditional": "a branch point: runs nothing; its edges test the outcome of the previous stage",
     "tool": "a command",
-    "parallel": "several branches at once: each edge begins one",
-    "parallel.fan_in": "where branches meet, and the best of them is chosen",
-    "stack.manager_loop": "watches over a run of another pipeline, and steers it",
+    "parallel": "several branches at once: each edge starts one",
+    "parallel.fan_in": "the join of branches; chooses the best of them",
+    "stack.manager_loop": "supervises a run of another pipeline, and steers it",
 }
 
 

@@ -178,7 +178,7 @@ class Context(Mapping[str, Any]):
         """Set keys by hand, apart from what the stage under way changes; all of them, or none.
 
         Returns:
-            What was set, as JSON values, for a record of its own.
+            What was set, as JSON values, for its own record.
 
         Raises:
             ContextValueError: A value would not survive a JSON round trip, or a key is not text.
@@ -288,7 +288,7 @@ class AttemptContext(Context):
 
 
 def check_values(values: Mapping[str, Any]) -> None:
-    """Whether a context would take these values, without one."""
+    """True if a context would take these values, without one."""
     for key, value in values.items():
         if not is_plain(key, value):
             Context({key: value})

@@ -181,7 +181,7 @@ class StageError(AttractorError):
     """A stage failed. Handlers and backends raise its subclasses to class the failure.
 
     Attributes:
-        retry_after_seconds: How long whoever refused asks to be left alone; None when nobody said.
+        retry_after_seconds: Pause that the server asks for; None when it names none.
         is_unmeasured: The attempt could not be made for a reason outside the pipeline (ruling 51).
     """
 
@@ -325,7 +325,7 @@ class RunInterrupted(RunError):
 
 
 class RunStands(RunError):
-    """The run that is waited for is stopped at a breakpoint, and nobody has it go on."""
+    """The run that is waited for is stopped at a breakpoint, and nobody has it continue."""
 
 
 class GraphChanged(RunError):

@@ -33,7 +33,7 @@ EXTRAS: Final = {
 
 
 def has_package(name: str) -> bool:
-    """Whether a package can be imported, without importing it."""
+    """True if a package can be imported, without importing it."""
     try:
         return importlib.util.find_spec(name) is not None
     except ModuleNotFoundError:  # of a part, its whole

@@ -2,7 +2,7 @@
 
 Python raises KeyboardInterrupt between any two instructions of the main thread: after a lock was taken
 and before anybody has it to give it back, after an answer was logged and before the run was told. Inside
-``held_interrupts`` the first interrupt is noted in place of that. Whoever holds it ends what cannot be
+``held_interrupts`` the first interrupt is noted in place of that. Its holder ends what cannot be
 left half done, or is told at once and stops the run, and then says that it was interrupted.
 
 Only Python's own handler is replaced: a program with one of its own, and asyncio's and IPython's for
@@ -58,7 +58,7 @@ _HELD: list[HeldInterrupt] = []
 
 
 def is_from_keyboard(error: BaseException) -> bool:
-    """Whether somebody pressed Ctrl-C. Python says so in the main thread; elsewhere what was called raised it."""
+    """True if somebody pressed Ctrl-C. Python says so in the main thread; elsewhere what was called raised it."""
     return isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread()
 
 

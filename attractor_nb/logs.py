@@ -21,7 +21,7 @@ class _Redaction(logging.Filter):
 
 
 def own_logger(name: str) -> logging.Logger:
-    """The logger of a module of ours."""
+    """The logger of a module of the package."""
     logger = logging.getLogger(name)
     # A filter of a parent sees nothing that was logged to its children.
     if not any(isinstance(present, _Redaction) for present in logger.filters):

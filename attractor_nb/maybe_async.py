@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MAX_IDLE_THREADS = 8
-"""How many threads wait for the next call; more end when they are done."""
+"""Most idle threads that wait for the next call; further ones end."""
 
 
 async def call(function: Callable[..., T | Awaitable[T]], *args: Any) -> T:
@@ -63,7 +63,7 @@ def call_in_loop(loop: asyncio.AbstractEventLoop, function: Callable[[], T], sec
 
 
 def is_running_here(loop: asyncio.AbstractEventLoop) -> bool:
-    """Whether a loop is the one that runs in this thread: waiting here would stop it."""
+    """True if a loop is the one that runs in this thread: waiting here would stop it."""
     try:
         return asyncio.get_running_loop() is loop
     except RuntimeError:

@@ -33,8 +33,8 @@ class NetworkFault:
     """A variable of the environment that keeps requests from leaving."""
 
     variable: str  #: Its name, as it is set.
-    problem: str  #: What is wrong with its value.
-    hint: str  #: What helps.
+    problem: str  #: Problem of its value.
+    hint: str  #: The remedy.
 
     @property
     def message(self) -> str:
@@ -43,7 +43,7 @@ class NetworkFault:
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether a host is the machine that asks, by its name or number.
+    """True if a host is the machine that asks, by its name or number.
 
     >>> [is_this_machine(host) for host in ("127.0.0.2", "::1", "LOCALHOST.", "a.localhost", "0.0.0.0", "10.0.0.1")]
     [True, True, True, True, True, False]
@@ -69,7 +69,7 @@ def _address_of(host: str) -> IPv4Address | IPv6Address | None:
 
 
 def is_local(url: str) -> bool:
-    """Whether an address is one of this machine; an empty one is that of a provider."""
+    """True if an address is one of this machine; an empty one is that of a provider."""
     with suppress(ValueError):
         return is_this_machine(urlsplit(url).hostname or "")
     return False
@@ -142,7 +142,7 @@ def _spelled(environment: Mapping[str, str], name: str) -> tuple[str, str]:
 
 
 def _is_readable(entry: str) -> bool:
-    """Whether an entry of ``no_proxy`` names a host, a domain or a net; what else a list has is left alone."""
+    """True if an entry of ``no_proxy`` names a host, a domain or a net; what else a list has is left alone."""
     host = (entry.partition("://")[2] or entry).partition("/")[0]
     bracketed = _BRACKETED_ENTRY.fullmatch(host)
     if bracketed is None and host.count(":") < 2:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 NEUTRAL_DIRECTORY: Final = Path(Path(sys.executable).anchor)
-"""Where a process of ours works that has no business in the folder where it was started: programs read settings
+"""Working directory of our processes that have no business in the folder where they start: programs read settings
 and load libraries from their working directory, too (``uv.toml``)."""
 
 

@@ -68,7 +68,7 @@ class BackendLifetime(Protocol):
 
 
 def answers_only(backend: object, node: Node) -> bool:
-    """Whether a backend returns text for a node and runs nothing that could write a file (ruling 42).
+    """True if a backend returns text for a node and runs nothing that could write a file (ruling 42).
 
     It says so by a method ``answers_only(node)``. Of any other a status.json in the stage's directory counts.
     """
@@ -77,7 +77,7 @@ def answers_only(backend: object, node: Node) -> bool:
 
 
 def acts_unasked(backend: object) -> bool:
-    """Whether a backend may write or execute for any stage, whatever its ``allowed_tools`` (ruling 43).
+    """True if a backend may write or execute for any stage, whatever its ``allowed_tools`` (ruling 43).
 
     It says so by an attribute, ``acts_unasked = True``. The prompts of another's pipeline then need trust, too.
     """
@@ -85,7 +85,7 @@ def acts_unasked(backend: object) -> bool:
 
 
 def takes_attachments(backend: object) -> bool:
-    """Whether a backend sends what a stage attaches (``current_stage().attachments``), or hands it on.
+    """True if a backend sends what a stage attaches (``current_stage().attachments``), or hands it on.
 
     It says so by an attribute, ``takes_attachments = True``; a stage that attaches is refused by any other.
     """
@@ -113,7 +113,7 @@ class DescribesCalls(Protocol):
 
 @runtime_checkable
 class HasOwnModel(Protocol):
-    """A backend with a model of its own, for nodes that nobody names one for: for tables and estimates."""
+    """A backend with its own model, for nodes that nobody names one for: for tables and estimates."""
 
     @property
     def own_model(self) -> ModelName | None:
@@ -246,7 +246,7 @@ class RunStore(Protocol):
         ...
 
     def save_thread(self, thread: str, entry: str, text: str, *, after: str) -> None:
-        """Keep a whole conversation as an entry of a thread, which went on from the entry ``after``.
+        """Keep a whole conversation as an entry of a thread, which continued from the entry ``after``.
 
         It is as durable as the log is, and earlier entries stay: which of them counts the log says.
         """
@@ -257,12 +257,12 @@ class RunStore(Protocol):
         ...
 
     def is_checkpoint_due(self) -> bool:
-        """Whether enough time and log have passed for the next unforced checkpoint (ruling 29)."""
+        """True if enough time and log have passed for the next unforced checkpoint (ruling 29)."""
         ...
 
     @property
     def manifest(self) -> Mapping[str, Any]:
-        """The manifest as it stands."""
+        """The manifest in its current state."""
         ...
 
     def save_manifest(self, changes: Mapping[str, Any]) -> None:
@@ -338,7 +338,7 @@ class CommandResult(Protocol):
 
     @property
     def is_timed_out(self) -> bool:
-        """Whether the time ran out and the whole process group was ended."""
+        """True if the time ran out and the whole process group was ended."""
         ...
 
 
@@ -359,7 +359,7 @@ class Processes(Protocol):
         output_directory: Path | None = None,
         on_output: Any = None,
     ) -> CommandResult:
-        """Run a command in a process group of its own and wait for its end; cancelling ends the group.
+        """Run a command in its own process group and wait for its end; cancelling ends the group.
 
         Args:
             command: Text for the shell, or an argument list.

@@ -43,7 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--cassette-mode",
         choices=MODES,
         default=None,
-        help="replay: call nothing; record: call everything, and write anew; auto: record what is not there. "
+        help="replay: make no calls; record: make and record all calls; auto: record missing calls. "
         "Default: replay where CI is set, else auto.",
     )
 

@@ -96,7 +96,7 @@ async def _all_done(workers: set[asyncio.Task[None]]) -> None:
 
 
 async def _settled(workers: set[asyncio.Task[None]]) -> None:
-    """Wait until all have ended, however often whoever waits is cancelled meanwhile: none is left behind."""
+    """Wait until all have ended, even if the waiting caller is cancelled meanwhile: none is left behind."""
     cancelled: asyncio.CancelledError | None = None
     while any(not worker.done() for worker in workers):
         try:

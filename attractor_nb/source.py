@@ -31,9 +31,9 @@ class SourceText:
     """A named text that spans point into."""
 
     text: str  #: The whole text.
-    name: str = "<string>"  #: What to call it in messages: a file path, ``<cell>``, ``<string>``.
+    name: str = "<string>"  #: Its name in messages: a file path, ``<cell>``, ``<string>``.
     first_line: int = 1  #: The number of its first line; 2 for a cell body below its magic line.
-    #: Where this text is embedded: the span of the literal in the outer text, else None.
+    #: Place of an embedded text: the span of the literal in the outer text, else None.
     host: Span | None = field(default=None, compare=False, repr=False)
     #: Gives, for each offset of this text (and one past the end), the offset in the outer text. Called only when
     #: somebody asks for a position.
@@ -157,7 +157,7 @@ def render_excerpt(span: Span) -> list[str]:
 
     A span of several lines is shown by its first line. Tabs are widened, control and bidirectional
     characters are made visible, and very long lines are cut around the span, so that the carets
-    always stand under the offending text.
+    always are under the offending text.
 
     >>> source = SourceText("a -- b", "demo.dot")
     >>> print("\n".join(render_excerpt(source.span(2, 4))))

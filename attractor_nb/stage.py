@@ -1,6 +1,6 @@
 """The scope of the stage that is being executed: its files, its key, its voice.
 
-The spec gives a handler four things (node, context, graph, logs_root) and a backend three. Whoever
+The spec gives a handler four things (node, context, graph, logs_root) and a backend three. A handler that
 needs more about the attempt that is under way asks ``current_stage()``; the engine sets it around
 each attempt, in threads too.
 """
@@ -172,7 +172,7 @@ class Workplace(Protocol):
 
     @property
     def is_kept(self) -> bool:
-        """Whether what stages change there is kept by commits."""
+        """True if what stages change there is kept by commits."""
         ...
 
     def keep(self, message: str) -> Kept:
@@ -224,19 +224,19 @@ class StageScope(msgspec.Struct):
     branch: str = ""  #: Path of the branch that the stage is in, or empty.
     branches: Branches | None = None  #: For a fan-out: its branches.
     has_item: bool = False  #: It is run for one item of a list (``for_each``), which the context has as ``item``.
-    children: Children | None = None  #: Where it gets child runs; None where there are none.
-    #: What a supervisor has told this run and no prompt has carried yet, oldest first.
+    children: Children | None = None  #: Factory of its child runs; None where there are none.
+    #: Instructions of a supervisor that no prompt has contained yet, oldest first.
     instructions: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()  #: The same of people: what they told the run, or this node.
-    inbox: InstructionSource | None = None  #: Where more comes in meanwhile; None on a worker.
-    #: How the attempt can receive that: ``request`` or ``turn``, set by a backend that asks for it
+    inbox: InstructionSource | None = None  #: Source of further instructions; None on a worker.
+    #: Way in which the attempt can receive them: ``request`` or ``turn``, set by a backend that asks for them
     #: (``more_instructions``) while it works; empty where it cannot.
     reach: Literal["", "request", "turn"] = ""
-    told: str = ""  #: What it received so, as text behind its prompt.
-    complaint: str = ""  #: What was wrong with the last answer of this visit, for the prompt; or empty.
+    told: str = ""  #: Instructions that it received, as text after its prompt.
+    complaint: str = ""  #: Problem of the last answer of this visit, for the prompt; or empty.
     attachments: tuple[Attachment, ...] = ()  #: Images and documents that the model is shown beside the prompt.
     conversation: Conversation | None = None  #: Under ``full`` fidelity: what the thread has said so far; else None.
-    #: Where agents and tools work; None outside a run of this machine, such as on a worker.
+    #: Working directory of agents and tools; None outside a run of this machine, such as on a worker.
     workplace: Workplace | None = None
     #: Given a node and a file's name, the text that the node's latest visit left under it; None when there is none.
     read_file: Callable[[str, str], str | None] = lambda _node, _name: None
@@ -248,11 +248,11 @@ class StageScope(msgspec.Struct):
     #: what other stages are spending; raises ``BudgetReached`` when there is none left.
     paying: Callable[[Usage], AbstractAsyncContextManager[None]] = lambda _most: nullcontext()
     for_child: Callable[[], Any] = lambda: None
-    #: To be told of an exception of the user's Python: its traceback becomes a file of the stage.
+    #: Receives an exception of the user's Python: its traceback becomes a file of the stage.
     failed: Callable[[BaseException], object] = lambda _error: None
-    #: What holds back the beginnings of secrets, by channel; for the engine alone.
+    #: Filters that hold back beginnings of secrets, by channel; only for the engine.
     streams: dict[str, StreamRedactor] | None = None
-    #: What holds back the reasoning in what is streamed of the response (ruling 46); likewise.
+    #: Filter that holds back reasoning in the streamed response (ruling 46); only for the engine.
     answer: AnswerStream | None = None
 
     @property

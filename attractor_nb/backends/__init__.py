@@ -82,13 +82,13 @@ UNINSTALLED: dict[str, Callable[[], CodergenBackend]] = {"llm": _maker("Provider
 
 
 def is_provider(backend: object) -> TypeGuard[ProviderBackend]:
-    """Whether models of providers answer. Imports nothing: who has such a backend has imported it."""
+    """True if models of providers answer. Imports nothing: who has such a backend has imported it."""
     module = sys.modules.get("attractor_nb.backends.llm.provider_backend")
     return module is not None and isinstance(backend, module.ProviderBackend)
 
 
 def is_agent(backend: object) -> TypeGuard[AgentBackend]:
-    """Whether a coding agent answers. Imports nothing either."""
+    """True if a coding agent answers. Imports nothing either."""
     module = sys.modules.get("attractor_nb.backends.agents.agent_backend")
     return module is not None and isinstance(backend, module.AgentBackend)
 

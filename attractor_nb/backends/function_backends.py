@@ -41,7 +41,7 @@ class FunctionBackend:
     """
 
     takes_attachments: Final = True
-    """What a stage attaches is in ``current_stage().attachments``."""
+    """Attachments of a stage are in ``current_stage().attachments``."""
 
     def __init__(self, function: Callable[..., MaybeAwaitable[str | Outcome]] | Callable[..., Any]) -> None:
         self._function = function
@@ -114,7 +114,7 @@ class SimulatedBackend:
     """
 
     takes_attachments: Final = True
-    """What a stage attaches is in ``current_stage().attachments``."""
+    """Attachments of a stage are in ``current_stage().attachments``."""
 
     def __init__(
         self, *, delay_seconds: float = 0.0, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep

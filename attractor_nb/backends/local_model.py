@@ -127,7 +127,7 @@ CHAT_PATH = "/v1/chat/completions"
 DATA_PREFIX = b"data: "
 LINE_LIMIT_BYTES = 1 << 20
 MAX_ANSWER_BYTES = 16 << 20
-"""Of a whole answer, its wrapping included: no server is read for ever."""
+"""Of a whole answer, its wrapping included: no server is read forever."""
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 300.0
 """A small model on a busy machine may think for minutes about a long prompt before its first word."""
@@ -143,7 +143,7 @@ class Completion:
 
     text: str
     is_truncated: bool  #: It ended at the token limit.
-    usage: Usage  #: What it consumed.
+    usage: Usage  #: Its usage.
 
 
 async def complete_chat(
@@ -359,7 +359,7 @@ class LocalModelBackend:
     async def open(self) -> None:
         """Start the server, unless another run has, and wait until it answers.
 
-        Whoever calls it closes it, also when it raises: otherwise one user would count twice.
+        The caller closes it, also when it raises: otherwise one user would count twice.
 
         Raises:
             OptionError: Model or engine are not there.
@@ -397,7 +397,7 @@ class LocalModelBackend:
         return True
 
     async def run(self, node: Node, prompt: str, context: Context) -> Response:  # noqa: ARG002 - the interface of all backends
-        """The model's answer, streamed as it arrives; under ``full`` fidelity it goes on in its thread.
+        """The model's answer, streamed as it arrives; under ``full`` fidelity it continues in its thread.
 
         Raises:
             RetryableError, TerminalError: The server cannot answer now, or will not.
@@ -559,7 +559,7 @@ def free_threads() -> int:
 
 
 def _messages(prompt: str) -> list[dict[str, str]]:
-    """The chat for a small model, which takes for its task whatever stands beside the task."""
+    """The chat for a small model, which takes for its task whatever is beside the task."""
     scope = stage_or_none()
     context, task = split_context(prompt, scope.preamble if scope is not None else "")
     system = f"{SYSTEM_PROMPT}\n\nWhat happened so far:\n{context}" if context else SYSTEM_PROMPT

@@ -1,6 +1,6 @@
-"""The program that serves a local model. It is run by its path and imports nothing of ours.
+"""The program that serves a local model. It is run by its path and imports nothing of the package.
 
-A process of its own, because starting the engine blocks every thread of its process, and because a
+A separate process, because starting the engine blocks every thread of its process, and because a
 process can be ended at any moment. It says its address and its key on one line and then serves until it is ended.
 
 Before the engine stands a guard (ruling 43), because the engine answers some paths to everybody, under any name
@@ -27,7 +27,7 @@ _REPLACED: Final = frozenset({b"host", b"authorization", b"connection"})
 
 
 def serve(model_path: str, context_tokens: int, threads: int) -> None:
-    """Serve a GGUF file, with a context window of so many tokens, until the process is ended.
+    """Serve a GGUF file, with a context window of that many tokens, until the process is ended.
 
     With 0 threads the engine chooses how many it takes.
     """

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.graph import Node
 
 REPLAYED: Final = "replayed"
-"""Why an answer of a replay ended (``ModelCallEnded.finish``)."""
+"""Finish reason of a replayed answer (``ModelCallEnded.finish``)."""
 _SLACK_SECONDS: Final = 0.05
 """A call that is cancelled this near to its stage's time limit was ended by it."""
 
@@ -79,7 +79,7 @@ class OnDemandBackend:
 
     @property
     def reserves_requests(self) -> bool:
-        """Whether the backend reserves what each of its requests can cost (``StageScope.paying``)."""
+        """True if the backend reserves what each of its requests can cost (``StageScope.paying``)."""
         return bool(getattr(self.inner, "reserves_requests", False))
 
     def answers_only(self, node: Node) -> bool:
@@ -121,7 +121,7 @@ class DescribedCalls:
 
     @property
     def is_known(self) -> bool:
-        """Whether there is somebody to say it."""
+        """True if there is somebody to say it."""
         return self._backend is not None
 
     def call_inputs(self, node: Node, context: Context) -> Mapping[str, Any]:
@@ -158,7 +158,7 @@ class RecordedBackend:
 
     @property
     def reserves_requests(self) -> bool:
-        """Whether the backend reserves what each of its requests can cost (``StageScope.paying``)."""
+        """True if the backend reserves what each of its requests can cost (``StageScope.paying``)."""
         return bool(getattr(self._backend, "reserves_requests", False))
 
     def answers_only(self, node: Node) -> bool:

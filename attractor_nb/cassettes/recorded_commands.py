@@ -212,7 +212,7 @@ FREE: Final[Mapping[str, float]] = {"cost_usd": 0.0}
 """The usage of what was replayed: it is known to cost nothing."""
 
 Found = dict[str, Any]
-"""What tells whether a file was written again: its content in memory, size and times on the disk."""
+"""Facts that show whether a file was written again: its content in memory, size and times on the disk."""
 
 
 class TooMuch(Exception):

@@ -58,7 +58,7 @@ MODES: Final = (RECORD, REPLAY, AUTO)
 KEEP_SECONDS: Final = 1.0
 """In ``auto`` mode new calls are written at most so often; at the end of the run in any case."""
 MAX_ANSWER_BYTES: Final = 4 * 1024 * 1024
-_HINT: Final = 'record again: cassette_mode="auto" calls what is not there, cassette_mode="record" records all anew'
+_HINT: Final = 'record again: cassette_mode="auto" makes the missing calls, cassette_mode="record" makes all again'
 
 _IS_INSIDE: ContextVar[bool] = ContextVar("attractor_recorded_call", default=False)
 
@@ -69,10 +69,10 @@ class CassetteReport:
 
     path: Path
     mode: str  #: ``record``, ``replay`` or ``auto``.
-    replayed: int = 0  #: How many calls were answered from it.
-    recorded: int = 0  #: How many calls were made and recorded.
+    replayed: int = 0  #: Number of calls that were answered from it.
+    recorded: int = 0  #: Number of calls that were made and recorded.
     unused: tuple[RecordedCall, ...] = ()  #: The recorded calls that were not made.
-    #: What the replayed calls had consumed when they were recorded. Nothing of it was spent now.
+    #: Usage of the replayed calls when they were recorded. Nothing of it was spent now.
     usage: Usage = field(default_factory=Usage)
     misses: tuple[str, ...] = ()  #: The calls that a replay had no answer for.
 
@@ -152,7 +152,7 @@ class Tape:
 
     @property
     def is_replay(self) -> bool:
-        """Whether nothing may be called."""
+        """True if nothing may be called."""
         return self._shared.mode == REPLAY
 
     def place_of(self, scope: StageScope) -> CallSite:
@@ -204,7 +204,7 @@ class Tape:
     def add(self, place: CallSite, inputs: CallInputs, answer: Mapping[str, Any]) -> str:
         """Record a call that was made; why its answer is not on record, or empty.
 
-        A file that cannot be written now is told of at the end: the answer is there and was paid for.
+        A file that cannot be written now is reported at the end: the answer is there and was paid for.
         """
         shared = self._shared
         left_out = str(answer.get(LEFT_OUT, ""))
@@ -238,7 +238,7 @@ class Tape:
         """Write what is to be written, and say what the run had of the cassette.
 
         Args:
-            is_whole: The run came to its end. A recording that was cut off does not replace a file.
+            is_whole: The run has ended. A recording that was cut off does not replace a file.
         """
         shared = self._shared
         with shared.lock:
@@ -271,7 +271,7 @@ def usage_of(answer: Mapping[str, Any]) -> Usage:
 
 
 def is_inside() -> bool:
-    """Whether this task makes a recorded call."""
+    """True if this task makes a recorded call."""
     return _IS_INSIDE.get()
 
 
@@ -307,7 +307,7 @@ def _directories(scope: StageScope) -> dict[str, str]:
     found: dict[str, str] = {}
     for directory, mark in ((scope.logs_root, _STAGES), (first_directory(scope.logs_root.absolute()), _DIRECTORY)):
         spellings = [str(directory.absolute()), os.path.realpath(directory)]
-        if os.sep in str(directory):  # a single word may stand in any text
+        if os.sep in str(directory):  # a single word may be in any text
             spellings.append(str(directory))
         for spelling in spellings:
             found.setdefault(spelling, mark)
@@ -376,7 +376,7 @@ class RecordedTerminal(_Recorded, TerminalError):
 
 
 def is_recorded(error: BaseException) -> bool:
-    """Whether a failure is recorded as an answer; disk faults and lost workers are not."""
+    """True if a failure is recorded as an answer; disk faults and lost workers are not."""
     return isinstance(error, Exception) and not isinstance(error, RunError | WorkerLost)
 
 
@@ -424,12 +424,12 @@ class PresetInterviewer:
 
     @property
     def refuses_all(self) -> bool:
-        """Whether the inner interviewer has nobody to ask."""
+        """True if the inner interviewer has nobody to ask."""
         return getattr(self._inner, "refuses_all", False)
 
     @property
     def waits_for_others(self) -> bool:
-        """Whether the inner interviewer never answers by itself."""
+        """True if the inner interviewer never answers by itself."""
         return getattr(self._inner, "waits_for_others", False)
 
     async def ask(self, question: Question) -> Answer:

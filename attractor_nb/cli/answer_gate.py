@@ -1,6 +1,6 @@
 """``answer``: the answer to a question that waits, in a run directory.
 
-Where nobody works at the run, it is recorded and nothing is run: the question's stage takes it when the run goes on.
+Where nobody works at the run, it is recorded and nothing is run: the question's stage takes it when the run continues.
 Where a process of this user works at it, that process is handed the answer and takes it at once.
 """
 
@@ -80,7 +80,7 @@ def _hand_over(logs_root: Path, given: GivenAnswer, owner: Mapping[str, Any]) ->
 
 
 def record_answer(logs_root: Path, given: GivenAnswer) -> InterviewCompleted:
-    """Make an answer durable; the run stands still before and after."""
+    """Make an answer durable; the run is inactive before and after."""
     clock = SystemClock()
     store = _own(logs_root, clock)
     try:
@@ -109,7 +109,7 @@ def find_question(events: Sequence[Event], gate: str) -> InterviewStarted:
         return found[0]
     if len(found) > 1:
         ids = ", ".join(asked.question_id for asked in found)
-        raise NoSuchGate(f"{len(found)} questions of gate {gate} wait", hint=f"name one by its id: {ids}")
+        raise NoSuchGate(f"gate {gate} has {len(found)} open questions", hint=f"name one by its id: {ids}")
     for event in reversed(interviews_under_way(events)):
         if isinstance(event, InterviewCompleted) and gate in {event.question_id, node_of(event.question_id)}:
             raise already_answered(gate, event.description.removeprefix(f"{event.stage}: "))

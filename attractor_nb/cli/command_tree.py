@@ -38,7 +38,7 @@ Exit codes: 0 success, 1 pipeline failed, 2 invalid input, 130 interrupted.
 
 _UNKNOWN: Final = object()
 _CONVERTER: Final = "_runtime_param"
-"""Where an option keeps what converts its values, once typer has built that."""
+"""Attribute of an option that holds its value converter, once typer has built that."""
 
 
 class QuickValues:

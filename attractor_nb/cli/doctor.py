@@ -51,7 +51,7 @@ def show_preflight(file: Path | None, settings: Settings, *, is_online: bool, is
 def _advice(found: RunDiagnosis) -> list[str]:
     """The possible next steps, as commands."""
     if found.is_resumable:
-        return [f"go on: {resume_command(found.logs_root)}"]
+        return [f"resume: {resume_command(found.logs_root)}"]
     if found.verdict == "healthy" or found.owner:
         return []
     if found.plan is None:
@@ -67,7 +67,7 @@ def _next_step(found: RunDiagnosis, place: Path, *, is_ended: bool | None = None
     """The command that a run takes; one that has ended is only gone back in."""
     if found.has_ended if is_ended is None else is_ended:
         return f"the run has ended; rewind it: {resume_command(place)} --from NODE"
-    return f"go on: {resume_command(place)}"
+    return f"resume: {resume_command(place)}"
 
 
 def _plain(found: RunDiagnosis) -> dict[str, Any]:

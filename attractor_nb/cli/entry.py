@@ -67,7 +67,7 @@ def _run(given: list[str], out: OutputStream, *, is_json: bool) -> ExitCode:
 
 
 def _report_foreign(error: Exception, *, is_json: bool) -> ExitCode:
-    """A wrong command line, or a fault of ours."""
+    """A wrong command line, or an internal error."""
     if isinstance(error, USAGE_PROBLEM):
         _report_usage(error, is_json=is_json)
         return ExitCode.INVALID_INPUT

@@ -65,7 +65,7 @@ class MapSettings:
     """The values of the options that ``map`` has and ``run`` has not."""
 
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])  #: Options of ``Pipeline.map`` by name.
-    out: Path | None = None  #: Where results go: a file of JSON Lines or CSV, or the map's own directory.
+    out: Path | None = None  #: Output for the results: a file of JSON Lines or CSV, or the map's own directory.
     common: Mapping[str, Any] = field(default_factory=dict[str, Any])  #: Values of all rows.
     #: Options of ``Pipeline.resume_map`` alone, by name.
     resume: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -105,7 +105,7 @@ def map_file(file: str, params: Path | None, settings: Settings, own: MapSetting
 
 
 def resume_map(directory: Path, file: str, params: Path | None, settings: Settings, own: MapSettings) -> ExitCode:
-    """Go on with the map of a directory, with its own pipeline or that of a file."""
+    """Resume the map of a directory, with its own pipeline or that of a file."""
     if own.map_dir is not None:
         raise OptionError(
             "a map continues in its own directory", hint="--out FILE.jsonl or FILE.csv writes its results"
@@ -152,8 +152,8 @@ def _stored_goes_on(changed: Path, directory: Path) -> str:
     given = ["map", shown_path(changed), "--resume", shown_path(directory), "--on-graph-change", "accept"]
     return (
         f"warning: {shown_path(changed)} has changed since this map began, or a file of its texts; "
-        f"the graph stored in {shown_path(directory / SOURCE_NAME)} goes on\n"
-        f" hint: `{shlex.join(['attractor-nb', *given])}` goes on with the new one"
+        f"the map continues with the graph stored in {shown_path(directory / SOURCE_NAME)}\n"
+        f" hint: `{shlex.join(['attractor-nb', *given])}` uses the new one"
     )
 
 
@@ -256,7 +256,7 @@ def _row_plain(result: MapResult, row: RowResult) -> dict[str, Any]:
 
 
 def _show(result: MapResult, settings: Settings) -> None:
-    """The outcome on stdout; how to go on, which is no result, on stderr."""
+    """The outcome on stdout; how to continue, which is no result, on stderr."""
     if settings.is_json:
         print_json(_result_plain(result))
     else:
@@ -303,7 +303,7 @@ def _result_plain(result: MapResult) -> dict[str, Any]:
 class MapProgress:
     """Shows how a map stands: at a terminal a bar that moves and a line for each failure, else a line a row.
 
-    Lines are written by a thread of their own: a reader that is slow holds up no row.
+    Lines are written by their own thread: a reader that is slow holds up no row.
 
     Args:
         is_quiet: Show nothing.

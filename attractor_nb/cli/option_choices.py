@@ -66,7 +66,7 @@ class OnFailure(StrEnum):
 
 
 class ExportedRows(StrEnum):
-    """Rows of a map that get a page of their own."""
+    """Rows of a map that get their own page."""
 
     FAILED = "failed"
     ALL = "all"
@@ -106,12 +106,12 @@ class GivenAnswer:
     gate: str  #: The gate: the asking node, or the question's id.
     choice: str = ""  #: Key, label or target of a choice, or empty.
     text: str = ""  #: Free text, or empty.
-    #: What is filled in, by field, where the gate has a form.
+    #: Values of the form, by field, if the gate has one.
     fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 def is_url(text: str) -> bool:
-    """Whether a text names a server, or something on it."""
+    """True if a text names a server, or something on it."""
     return text.startswith(("http://", "https://"))
 
 
@@ -122,12 +122,12 @@ def is_url(text: str) -> bool:
 class Settings:
     """The options, read."""
 
-    backend: BackendName | None = None  #: What answers prompts; simulated, with a notice, when nobody says.
+    backend: BackendName | None = None  #: Backend for prompts; by default simulated, with a notice.
     model: str | None = None  #: The model of nodes that name none.
     is_simulated: bool = False  #: No model is asked and no command is run.
     is_trusted: bool = False  #: The user trusts the commands, for this one call.
     trust_hash: str | None = None  #: Hash of the commands that the user trusts, and no others.
-    gates: GateMode | None = None  #: Who answers; None: the terminal, and nobody where there is none.
+    gates: GateMode | None = None  #: Way to answer gates; None: the terminal if there is one, otherwise not.
     #: The options of ``FLAGS`` that were given, by name.
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     cache: Path | bool = False  #: Take results from the cache: True for the usual one, or a directory.
@@ -137,7 +137,7 @@ class Settings:
 
     @property
     def is_place_given(self) -> bool:
-        """Whether the options say where a run works, so that its directory does not."""
+        """True if the options say where a run works, so that its directory does not."""
         return "workdir" in self.options or "isolation" in self.options
 
     def kept_options(self, bound: str = "") -> tuple[str, ...]:
@@ -201,10 +201,10 @@ class Settings:
 
     @property
     def needs_no_question(self) -> bool:
-        """Whether nobody is asked for trust: it is given for this call, or nothing is executed."""
+        """True if nobody is asked for trust: it is given for this call, or nothing is executed."""
         return self.is_trusted or self.is_simulated or self.is_replay
 
     @property
     def is_replay(self) -> bool:
-        """Whether nothing is called."""
+        """True if nothing is called."""
         return self.options.get("cassette_mode") == "replay"

@@ -234,7 +234,7 @@ class ProgressDisplay(QuietProgress):
         self._terminal.end()
 
     def _show_active(self) -> None:
-        """Show what goes on, and what was held back, unless a question is on the screen."""
+        """Show what is active, and what was held back, unless a question is on the screen."""
         if self._questions and self._terminal.is_live:
             return
         if self._held:
@@ -389,7 +389,7 @@ class StageWords:
         return one_line(label_text(label)) or event.next_node
 
     def is_instant(self, node_id: str) -> bool:
-        """Whether nobody asks how long it took."""
+        """True if nobody asks how long it took."""
         return self._graph.handler_types.get(node_id) in {"start", "exit", "conditional"}
 
 
@@ -430,7 +430,7 @@ class ActiveStage:
     event: StageStarted  #: Its latest attempt.
     since: float  #: When that began, by the monotonic clock.
     tail: str = ""  #: The end of what it writes.
-    text: str = ""  #: What it answered.
+    text: str = ""  #: Its answer.
 
 
 class ActiveStages:

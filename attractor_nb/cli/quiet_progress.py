@@ -23,7 +23,7 @@ class Tally:
     seconds: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
     #: Attempts at each stage, likewise.
     attempts: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
-    is_resumable: bool = False  #: The run failed, and may go on all the same.
+    is_resumable: bool = False  #: The run failed, and may continue all the same.
 
 
 class QuietProgress:
@@ -54,7 +54,7 @@ class QuietProgress:
                 self._asking.notify_all()
 
     def wait_until_asked(self, question_id: str) -> None:
-        """Block until all that happened before a question is shown, so that its menu stands alone."""
+        """Block until all that happened before a question is shown, so that its menu is alone."""
         with self._asking:
             self._asking.wait_for(lambda: question_id in self._asked, PATIENCE_SECONDS)
 

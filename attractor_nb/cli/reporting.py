@@ -76,7 +76,7 @@ def place_plain(span: Span | None) -> dict[str, Any] | None:
 
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:
-    """Print a JSON document on stdout; without ``indent`` on a line of its own."""
+    """Print a JSON document on stdout; without ``indent`` on its own line."""
     text = json.dumps(redacted_value(value), indent=indent, ensure_ascii=False)
     print(STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
@@ -174,11 +174,11 @@ class ExitCode(IntEnum):
     SUCCESS = 0
     """It did what was asked; a pipeline succeeded."""
     FAILED = 1
-    """The pipeline ran and failed, or the disk did; or a stage could not be tried, and a resume may go on."""
+    """The pipeline ran and failed, or the disk did; or a stage could not be tried, and a resume may continue."""
     INVALID_INPUT = 2
     """Nothing was run: arguments, a source, or a run directory cannot be used."""
     PAUSED = 3
-    """The run is paused, at a gate or after a number of stages: a resume goes on, once the gate is answered."""
+    """The run is paused, at a gate or after a number of stages: a resume continues, once the gate is answered."""
     INTERRUPTED = 130
     """Ctrl-C or a request to end; a run that was going on can be resumed."""
 

@@ -112,7 +112,7 @@ def resume_directory(
     visit: int | None = None,
     take_over: bool = False,
 ) -> ExitCode:
-    """Go on with the run of a directory, with its own graph or that of a file; or go back in it."""
+    """Resume the run of a directory, with its own graph or that of a file; or rewind it."""
     pipeline = read_pipeline(graph) if graph else load_pipeline(logs_root)
     if settings.gates is None and read_facts(logs_root).get("status") == PAUSED and not is_asked_here():
         settings = replace(settings, gates=GateMode.PAUSE)  # a gate that fails there would end the run for good
@@ -183,7 +183,7 @@ def _watch(
     *,
     backend: str | None,
 ) -> ExitCode:
-    """Start a run, or go on with the one in ``logs_root``, show it, and sum it up."""
+    """Start a run, or continue the one in ``logs_root``, show it, and sum it up."""
     trust = settings.trust_hash or settled_trust(
         pipeline,
         is_trusted=settings.needs_no_question,
@@ -285,7 +285,7 @@ def requests_to_end_as_interrupts() -> Generator[None]:
 
 
 def _show(run: Run, result: RunResult | None, settings: Settings, progress: QuietProgress) -> None:
-    """The outcome on stdout; how to go on, which is no result, on stderr."""
+    """The outcome on stdout; how to continue, which is no result, on stderr."""
     progress.say("")
     if result is not None and result.cassette is not None:
         progress.say(f"cassette: {result.cassette}")
@@ -365,12 +365,12 @@ def gate_interviewer(mode: GateMode | None, progress: QuietProgress) -> InTurn:
 
 
 def is_asked_here() -> bool:
-    """Whether there is a terminal at which somebody can be asked."""
+    """True if there is a terminal at which somebody can be asked."""
     return ConsoleInterviewer().is_terminal
 
 
 class InTurn:
-    """Asks when all that happened before the question is on the screen, so that a menu stands alone.
+    """Asks when all that happened before the question is on the screen, so that a menu is alone.
 
     Args:
         inner: Who is asked.
@@ -445,7 +445,7 @@ def settled_trust(
     Args:
         pipeline: What shall run.
         is_trusted: The user said ``--trust``, or no command will be run.
-        logs_root: The run directory that shall go on, if any.
+        logs_root: The run directory that shall continue, if any.
         place: Where the commands would run, as ``where_commands_run`` says.
         recorded: What that directory would choose by itself, as ``recorded_choices`` says.
     """

@@ -38,7 +38,7 @@ def in_words(result: RunResult) -> str:
 
 
 def can_be_resumed(result: RunResult | None, tally: Tally) -> bool:
-    """Whether there is anything to go on with."""
+    """True if there is anything to continue."""
     if result is None or not RunStatus.of(result.status).is_over:
         return True
     return result.status == "fail" and tally.is_resumable

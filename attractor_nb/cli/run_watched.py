@@ -1,4 +1,4 @@
-"""A run that somebody else works at: its events as they are recorded, and what they tell of it."""
+"""A run of another process: its events as they are recorded, and the state that they give."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class WatchedRun:
         self.said_mark = said_mark
         self.trouble = ""
         self._parts: list[list[Event]] = [[]]
-        """What is recorded, by directory: a restart begins another one."""
+        """Recorded events, by directory: a restart begins another one."""
         self._forget()
 
     def _forget(self) -> None:
@@ -114,7 +114,7 @@ class WatchedRun:
                 self._seconds[event.name] = self._seconds.get(event.name, 0.0) + event.duration
             case PipelineStarted():
                 self.name = event.name
-                self._begun = self._begun or event.time  # a restart goes on with the time of the run
+                self._begun = self._begun or event.time  # a restart continues the time of the run
             case PipelineResumed():
                 self._before, self._begun = self.view.duration, event.time
             case _:
@@ -231,13 +231,13 @@ def _restart_of(logs_root: Path, last: Event) -> Path | None:
     return fresh if fresh != logs_root and has_event_log(fresh) else None
 
 
-# A watched run as a block of text: how it stands, a line for each stage, the questions that wait.
+# A watched run as a block of text: its status, a line for each stage, the questions that wait.
 
 FEWEST_STAGES: Final = 3
 """So many are shown in the smallest window."""
 REASON_CHARS: Final = 60
 FEWEST_WORDS: Final = 16
-"""Where the words would have less room, what was used is left out."""
+"""Least room for the words: with less, the usage is left out."""
 _GAP: Final = "   "
 _INDENT: Final = "    "
 _WORDS, _TIME, _USED = 2, 3, 4
@@ -326,7 +326,7 @@ def _cut(line: str, columns: int) -> str:
 
 
 def _lines(rows: list[list[str]], columns: int) -> list[str]:
-    """Stages in columns. The words give way to what stands behind them: time, and what was used."""
+    """Stages in columns. The words give way to what is behind them: time, and what was used."""
     if not rows:
         return []
     widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
@@ -358,7 +358,7 @@ def _append_line(text: Text, line: str, tone: Tone) -> None:
 
 
 def _chosen(run: WatchedRun, room: int) -> list[str]:
-    """The nodes that are shown, as the graph has them: those that go on, the latest, those to come."""
+    """The nodes that are shown, as the graph has them: those that continue, the latest, those to come."""
     names = run.node_ids
     if len(names) <= room:
         return names

@@ -301,19 +301,19 @@ def _question(plain: Mapping[str, Any]) -> InterviewStarted:
     )
 
 
-# ``watch``: a session of agents as it goes on; a table at a terminal, plain lines in a pipe.
+# ``watch``: a session of agents as it continues; a table at a terminal, plain lines in a pipe.
 
 _ID_COLUMNS: Final = 3
 _STATE_COLUMNS: Final = 11
 
 
 def watch(session_dir: Path | None, *, is_once: bool, is_json: bool) -> ExitCode:
-    """Show a session until it has ended, or as it stands; the exit code says how it stands.
+    """Show a session until it has ended, or in its current state; the exit code says its status.
 
     Args:
         session_dir: The session; None for the active one of the working directory.
-        is_once: Show it as it stands and return.
-        is_json: Print what status.json says, at the end, or as it stands.
+        is_once: Show it in its current state and return.
+        is_json: Print what status.json says, at the end, or in its current state.
     """
     place = session_to_watch(session_dir, Path.cwd())
     terminal = Terminal(sys.stdout)

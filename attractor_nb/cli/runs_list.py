@@ -22,7 +22,7 @@ _FACTS: Final = ("started", "took", "stages", "tokens", "cost", "tags")
 
 
 def show_runs(base: Path, conditions: Mapping[str, Any], *, is_json: bool) -> ExitCode:
-    """Print the runs under a runs base, newest first, and how to go on with those that stopped.
+    """Print the runs under a runs base, newest first, and how to continue those that stopped.
 
     Args:
         conditions: As of ``RunTable.where``.
@@ -56,7 +56,7 @@ def shown_runs(table: Table) -> str:
 
 
 def is_terminal() -> bool:
-    """Whether a person reads stdout."""
+    """True if a person reads stdout."""
     return sys.stdout.isatty()
 
 

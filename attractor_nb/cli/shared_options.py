@@ -27,8 +27,8 @@ Gates = Annotated[
     GateMode | None,
     typer.Option(
         "--gates",
-        help="Who answers gates: the console (or one piped line each), auto, `answer` later (pause: the run stops "
-        "there), or nobody (refuse). Default: the console at a terminal, otherwise nobody.",
+        help="How gates are answered: at the console (or by one piped line each), auto, later by `answer` (pause: the "
+        "run stops there), or not (refuse). Default: console at a terminal, otherwise refuse.",
         show_default=False,
     ),
 ]
@@ -36,7 +36,7 @@ Backend = Annotated[
     BackendName | None,
     typer.Option(
         "--backend",
-        help="What answers prompts; simulated by default, and as recorded for a run that goes on.",
+        help="The backend for prompts; simulated by default, for a resume that of its run.",
         show_default=False,
     ),
 ]
@@ -95,7 +95,7 @@ def complete_inputs(context: typer.Context, incomplete: str) -> list[str]:
     from attractor_nb.languages.dot import parse_dot  # noqa: PLC0415 - likewise
     from attractor_nb.model.inputs import INPUTS, parse_inputs  # noqa: PLC0415 - likewise
 
-    # An option without its value ends the reading of a line: what stands before it is left among the rest.
+    # An option without its value ends the reading of a line: what is before it is left among the rest.
     file = context.params.get("file") or next(iter(context.args), STDIN)
     if file == STDIN:
         return []

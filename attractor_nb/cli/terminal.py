@@ -33,12 +33,12 @@ REFRESHES_PER_SECOND: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of progress: a mark, a name in a column of its own, words, and a time at the right."""
+    """One line of progress: a mark, a name in its own column, words, and a time at the right."""
 
     mark: str  #: The sign of what happened.
     name: str  #: The node, or empty.
-    words: str = ""  #: What there is to say.
-    time: str = ""  #: How long it took, in words.
+    words: str = ""  #: The words to show.
+    time: str = ""  #: Its duration, in words.
     tone: Tone = Tone.PLAIN  #: Tone of the mark, and of the words when it is ``BAD``.
 
 
@@ -74,7 +74,7 @@ class Terminal:
 
     @property
     def is_live(self) -> bool:
-        """Whether a block can move here."""
+        """True if a block can move here."""
         return self._console.is_terminal and not self._console.is_dumb_terminal
 
     @property
@@ -84,7 +84,7 @@ class Terminal:
 
     @property
     def is_unread(self) -> bool:
-        """Whether whoever read this has gone."""
+        """True if the reader has gone."""
         return self._console.quiet
 
     @property
@@ -97,7 +97,7 @@ class Terminal:
         self._print(self.laid_out(line))
 
     def say(self, text: str, tone: Tone = Tone.PLAIN) -> None:
-        """Write text as it stands."""
+        """Write text unchanged."""
         self._print(Text(shown(text), style=tone.value))
 
     def show(self, text: Text) -> None:

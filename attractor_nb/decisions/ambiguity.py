@@ -24,11 +24,11 @@ RERUN, ASK, FAIL = "rerun", "ask", "fail"
 """The values of ``on_interrupted``."""
 LOST_REASON: Final = "interrupted: it was cut off by a stop, and is not run again (on_interrupted=fail)"
 FAILED: Final = Option("F", "[F] Record it as failed")
-DONE: Final = Option("D", "[D] It has taken effect: go on as success")
+DONE: Final = Option("D", "[D] It has taken effect: continue as success")
 AGAIN: Final = Option("R", "[R] Run it again")
 MAX_COMMAND_CHARACTERS: Final = 500
 MAX_LOST_WORKERS: Final = 3
-"""Of one visit: a stage that ends each worker it is given would otherwise be run again for ever."""
+"""Of one visit: a stage that ends each worker it is given would otherwise be run again forever."""
 
 
 def policy_of(planned: PlannedNode, wanted: str | None) -> str:
@@ -81,16 +81,16 @@ def settle_flight(
     if asked.answer is not None:
         return _decided(asked.answer)
     if asked.problem:
-        reason = f"stage {planned.id} was cut off, and nobody could be asked about it: {asked.problem}"
+        reason = f"stage {planned.id} was cut off, and no one could be asked about it: {asked.problem}"
         return RunEnd(is_success=False, reason=reason, is_resumable=True)
     end = spending_reached(plan, state, planned.id, f"{planned.id} was waiting for a decision")
-    return end or RunEnd(is_success=False, reason=f"nobody decided about {planned.id}", is_resumable=True)
+    return end or RunEnd(is_success=False, reason=f"no decision was made about {planned.id}", is_resumable=True)
 
 
 def settle_loss(
     plan: Plan, planned: PlannedNode, state: RunState, reason: str, losses: int
 ) -> Generator[Effect, Any, Outcome | RunEnd | str]:
-    """Decide about an attempt whose worker was lost while the run goes on; returns as ``settle_flight``.
+    """Decide about an attempt whose worker was lost while the run continues; returns as ``settle_flight``.
 
     Args:
         plan: The compiled graph.
@@ -120,5 +120,5 @@ def _decided(answer: Answer) -> Outcome | str:
         return f"it was cut off, and run again{by}"
     if key == DONE.key:
         return Outcome.success(f"it was cut off, and taken as done{by}")
-    how = f"recorded as failed{by}" if key else "the question was passed over"
+    how = f"recorded as failed{by}" if key else "the question was skipped"
     return Outcome.fail(f"interrupted: it was cut off, and {how}", is_terminal=True)

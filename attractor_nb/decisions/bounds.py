@@ -49,7 +49,7 @@ class RunPosition(msgspec.Struct, frozen=True):
 
     completed: Sequence[str]  #: Ids of the stages executed so far, in order.
     node_id: str  #: The node that is next, or under way.
-    moment: str = ""  #: What the run is doing there, when it is more than about to begin.
+    moment: str = ""  #: State of the run there, when it is more than about to begin.
     outer: RunPosition | None = None  #: For a branch: where its fan-out stands, of which the cycle may be.
 
     @property
@@ -68,20 +68,20 @@ class RunBounds(msgspec.Struct, frozen=True):
 
     max_steps: int = 1000  #: Stages that may be executed.
     max_node_visits: int | None = None  #: Visits that any one node may get.
-    max_restarts: int = 10  #: How often ``loop_restart`` edges may be taken.
-    max_goal_gate_redirects: int = 10  #: How often unsatisfied goal gates may send the run back.
+    max_restarts: int = 10  #: Maximum number of ``loop_restart`` edges that are taken.
+    max_goal_gate_redirects: int = 10  #: Maximum number of redirects by unsatisfied goal gates.
     max_budget_usd: float | None = None  #: Cost at which it is stopped.
     max_tokens_total: int | None = None  #: Tokens at which it is stopped.
     max_duration_seconds: float | None = None  #: Running time at which it is stopped.
 
     @property
     def are_spending(self) -> bool:
-        """Whether money, tokens or time may run out: most runs have no such bound."""
+        """True if money, tokens or time may run out: most runs have no such bound."""
         spending = (self.max_budget_usd, self.max_tokens_total, self.max_duration_seconds)
         return spending != (None, None, None)
 
     def are_far(self, steps: int, node_visits: int) -> bool:
-        """Whether one more stage surely reaches none of them, as in nearly all steps; False says nothing."""
+        """True if one more stage surely reaches none of them, as in nearly all steps; False says nothing."""
         return (
             steps < self.max_steps
             and (self.max_node_visits is None or node_visits < self.max_node_visits)
@@ -309,8 +309,8 @@ def rows_used_up(bounds: MapBounds, usage: Usage, elapsed_seconds: float) -> str
 # continues for as long as there is money. So the spending ends within one claim of the bound, however many are
 # under way.
 
-DEARER: Final = 2.0
-"""How many times the dearest of its kind a claim is taken to cost of which nobody knows the most."""
+COST_FACTOR: Final = 2.0
+"""Factor on the most expensive claim of the same kind, for a claim of unknown maximum."""
 _UNKNOWN: Final = (math.inf, math.inf)
 
 
@@ -321,12 +321,12 @@ def _never(_spent: Usage, _who: str) -> BoundReached | None:
 class Account(msgspec.Struct, eq=False):
     """The spending of a map, row, attempt or child run, and its limits."""
 
-    above: Account | None = None  #: Whose bounds hold for it, too.
-    max_usd: float | None = None  #: What may be spent, in USD; None without end.
+    above: Account | None = None  #: The account above, whose bounds also apply.
+    max_usd: float | None = None  #: Budget in USD; None for no bound.
     max_tokens: int | None = None  #: The same in tokens.
-    #: Why nothing more may be spent, given what is, and who asks; None when something may.
+    #: Reason why nothing more may be spent, given the usage and the spender; None while the bounds allow more.
     reached: Callable[[Usage, str], BoundReached | None] = _never
-    usd: float = 0.0  #: What is spent, in USD, as far as prices are known.
+    usd: float = 0.0  #: Amount spent in USD, as far as prices are known.
     tokens: int = 0  #: Tokens that are used.
     held: dict[Claim, None] = {}  #: Claims that are granted, of this account and all beneath it.
 
@@ -345,9 +345,9 @@ class Account(msgspec.Struct, eq=False):
         """Have spent just this, whatever was counted so far."""
         self.charge((usage.cost_usd or 0.0) - self.usd, usage.total_tokens - self.tokens)
 
-    def end_for(self, who: str) -> BoundReached | None:
+    def end_for(self, spender: str) -> BoundReached | None:
         """The bound of this account or one above it that forbids further spending; None when it is allowed."""
-        ends = (account.reached(account.spent, who) for account in self.chain)
+        ends = (account.reached(account.spent, spender) for account in self.chain)
         return next((end for end in ends if end is not None), None)
 
     @property
@@ -356,24 +356,24 @@ class Account(msgspec.Struct, eq=False):
         return Usage(max(self.tokens, 0), 0, self.usd if self.usd > 0 else None)
 
     def has_room(self, usd: float, tokens: float) -> bool:
-        """Whether so much fits beside what is spent and held, or nobody holds anything."""
+        """True if so much fits beside what is spent and held, or nobody holds anything."""
         if not self.held:
             return True
-        held = [claim.most for claim in self.held]
-        return _fits(self.max_usd, self.usd + sum(most[0] for most in held) + usd) and _fits(
-            self.max_tokens, self.tokens + sum(most[1] for most in held) + tokens
+        held = [claim.maximum for claim in self.held]
+        return _fits(self.max_usd, self.usd + sum(maximum[0] for maximum in held) + usd) and _fits(
+            self.max_tokens, self.tokens + sum(maximum[1] for maximum in held) + tokens
         )
 
 
 class Claim(msgspec.Struct, eq=False):
     """Somebody is going to spend."""
 
-    account: Account  #: Whose account it is.
-    who: str  #: Who asks, for the words of a refusal: a node.
+    account: Account  #: The account that it belongs to.
+    spender: str  #: The spender, for the words of a refusal: a node.
     ceiling: Usage | None = None  #: The most that it can cost; None when nobody knows.
-    kind: str = ""  #: What it is like, of which nobody knows the most.
-    most: tuple[float, float] = _UNKNOWN  #: USD and tokens that are held for it, once it is granted.
-    refused: BoundReached | None = None  #: Why it was refused; None when it was not.
+    kind: str = ""  #: Kind of a claim whose maximum is unknown.
+    maximum: tuple[float, float] = _UNKNOWN  #: USD and tokens that are held for it, once it is granted.
+    refused: BoundReached | None = None  #: Reason of the refusal; None when it was granted.
 
 
 class Reservations(msgspec.Struct):
@@ -381,7 +381,7 @@ class Reservations(msgspec.Struct):
 
     waiting: list[Claim] = []  #: Claims that are neither granted nor refused, in their order.
     #: By kind: USD and tokens of the dearest claim so far of which nobody knew the most.
-    dearest: dict[str, tuple[float, float]] = {}
+    highest: dict[str, tuple[float, float]] = {}
 
     def decide(self) -> list[Claim]:
         """Grant and refuse what can be by now; these claims, which wait no more.
@@ -392,12 +392,12 @@ class Reservations(msgspec.Struct):
         decided: list[Claim] = []
         full: set[Account] = set()
         for claim in self.waiting:
-            chain, most = claim.account.chain, self._most(claim)
-            without_room = [account for account in chain if not account.has_room(*most)]
+            chain, maximum = claim.account.chain, self._maximum(claim)
+            without_room = [account for account in chain if not account.has_room(*maximum)]
             if not without_room and full.isdisjoint(chain):
-                claim.refused = claim.account.end_for(claim.who)
+                claim.refused = claim.account.end_for(claim.spender)
                 if claim.refused is None:
-                    claim.most = most
+                    claim.maximum = maximum
                     for account in chain:
                         account.held[claim] = None
                 decided.append(claim)
@@ -405,23 +405,23 @@ class Reservations(msgspec.Struct):
         self.waiting = [claim for claim in self.waiting if claim not in set(decided)]
         return decided
 
-    def release(self, claim: Claim, came_to: Usage | None = None) -> None:
-        """Take back a claim, granted or waiting; what it came to, where nobody knew the most."""
+    def release(self, claim: Claim, actual: Usage | None = None) -> None:
+        """Take back a claim, granted or waiting; its actual cost, if the maximum was unknown."""
         for account in claim.account.chain:
             account.held.pop(claim, None)
         if claim in self.waiting:
             self.waiting.remove(claim)
-        elif came_to is not None:
-            usd, tokens = self.dearest.get(claim.kind, (0.0, 0.0))
-            self.dearest[claim.kind] = (max(usd, came_to.cost_usd or 0.0), max(tokens, came_to.total_tokens))
+        elif actual is not None:
+            usd, tokens = self.highest.get(claim.kind, (0.0, 0.0))
+            self.highest[claim.kind] = (max(usd, actual.cost_usd or 0.0), max(tokens, actual.total_tokens))
 
-    def _most(self, claim: Claim) -> tuple[float, float]:
+    def _maximum(self, claim: Claim) -> tuple[float, float]:
         if claim.ceiling is not None:
             return claim.ceiling.cost_usd or 0.0, claim.ceiling.total_tokens
-        usd, tokens = self.dearest.get(claim.kind, _UNKNOWN)
-        return usd * DEARER, tokens * DEARER
+        usd, tokens = self.highest.get(claim.kind, _UNKNOWN)
+        return usd * COST_FACTOR, tokens * COST_FACTOR
 
 
 def _fits(bound: float | None, amount: float) -> bool:
-    """Whether a bound holds; sums of prices are compared as people add them."""
+    """True if a bound holds; sums of prices are compared as people add them."""
     return bound is None or amount <= bound or math.isclose(amount, bound)

@@ -40,7 +40,7 @@ class FanOutPolicy(msgspec.Struct, frozen=True):
     error: str  #: ``continue``, ``fail_fast`` or ``ignore``.
     needed: int  #: Branches that must succeed; for ``wait_all`` all of them.
     count: int  #: Branches there are.
-    noun: tuple[str, str] = BRANCHES  #: What they are called, one and several.
+    noun: tuple[str, str] = BRANCHES  #: Noun for them, singular and plural.
 
     @property
     def counted(self) -> str:
@@ -96,7 +96,7 @@ def _needed(node: Node, join: str, count: int, noun: tuple[str, str]) -> int:
 
 
 def continues_without(policy: FanOutPolicy) -> bool:
-    """Whether a fan-out may succeed, or succeed in part, while one of its branches did not."""
+    """True if a fan-out may succeed, or succeed in part, while one of its branches did not."""
     if policy.join == WAIT_ALL:
         return policy.count > 1 and policy.error != FAIL_FAST
     return policy.needed < policy.count
@@ -176,7 +176,7 @@ def judged(policy: FanOutPolicy, results: Sequence[BranchResult]) -> Outcome:
 
 
 def _vetoed(stopper: BranchResult, notes: str) -> Outcome:
-    """FAIL, whatever the policies say; it is not retried where a branch has said how the run is to go on."""
+    """FAIL, whatever the policies say; it is not retried where a branch has said how the run is to continue."""
     target = stopper.return_target
     return Outcome(
         StageStatus.FAIL,
@@ -205,8 +205,8 @@ def kept(policy: FanOutPolicy, results: Sequence[ResultT]) -> tuple[ResultT, ...
 
 # The joins of fan-outs, and the nodes before a fan-out (spec 4.8; rulings 22, 36).
 #
-# All branches are walked at once, one edge deeper each turn; a node remembers which branches have come to
-# it. The first turn in which all have come to a fan-in node finds the join. Once they have met, only paths
+# All branches are walked at once, one edge deeper each turn; a node remembers which branches have reached
+# it. The first turn in which all have reached a fan-in node finds the join. Once they have met, only paths
 # that lead to a fan-in are followed.
 
 PARALLEL_TYPE: Final = "parallel"
@@ -216,7 +216,7 @@ FAN_IN_TYPE: Final = "parallel.fan_in"
 class Join(msgspec.Struct, frozen=True):
     """The node where the branches of a fan-out meet."""
 
-    #: The node at which the run goes on; empty when the branches have no node in common, and run to their ends.
+    #: The node at which the run continues; empty when the branches have no node in common, and run to their ends.
     node_id: str = ""
     is_fan_in: bool = False  #: It is a fan-in node; otherwise the nearest ordinary node that all branches lead to.
 
@@ -249,7 +249,7 @@ def _join_of(graph: Graph, node_id: str, ahead: Mapping[str, _Ahead]) -> Join:
     if not starts:
         return Join()
     # A set of branches is one number, bit n for branch n, so that thousands of them are joined and compared in one
-    # step. `arrived` has who has ever come to a node, `coming` who comes to it in this turn and was not there before.
+    # step. `arrived` has the branches that have reached a node, `coming` those that reach it in this turn.
     arrived: dict[str, int] = {}
     coming: dict[str, int] = {}
     for number, start in enumerate(starts):
@@ -264,7 +264,7 @@ def _join_of(graph: Graph, node_id: str, ahead: Mapping[str, _Ahead]) -> Join:
         if complete and not ordinary:
             ordinary = min(complete)
         if ordinary:
-            # All branches are at one node and go on together: what they come to first needs no more walking.
+            # All branches are at one node and continue together: the nearest join needs no more walking.
             if len(coming) == 1 and complete and (fan_in := _certain_fan_in(complete[0], node_id, ahead)):
                 return Join(fan_in, is_fan_in=True)
             coming = {name: branches for name, branches in coming.items() if name in ahead}
@@ -275,7 +275,7 @@ def _join_of(graph: Graph, node_id: str, ahead: Mapping[str, _Ahead]) -> Join:
 class BranchBorders(msgspec.Struct, frozen=True):
     """The nodes that a branch may enter, and those that it may not."""
 
-    within: frozenset[str]  #: What branches can come to by edges until they end.
+    within: frozenset[str]  #: Nodes that branches can reach by edges until they end.
     before: frozenset[str]  #: The fan-out and all that leads to it again: no branch enters that (ruling 36).
 
 
@@ -283,7 +283,7 @@ def surroundings_of(graph: Graph, node_id: str, join: str) -> BranchBorders:
     """The nodes within the branches of a fan-out, and those before it.
 
     A node lies before it when the fan-out can be reached from there without passing the join or a branch. So
-    it either can be reached from the start without the fan-out, or the branches come to it by a jump alone;
+    it either can be reached from the start without the fan-out, or the branches reach it only by a jump;
     in both cases only a way back leads from a branch to it. A way through the join is none: that is the loop
     of the whole run.
     """
@@ -303,7 +303,7 @@ def surroundings_of(graph: Graph, node_id: str, join: str) -> BranchBorders:
 
 
 def walked(starts: Iterable[str], successors: Callable[[str], Iterable[str]], stops: Collection[str]) -> set[str]:
-    """All that can be come to from some nodes, these included, without entering others."""
+    """All nodes that can be reached from some nodes, these included, without entering others."""
     seen = {start for start in starts if start not in stops}
     work = list(seen)
     for name in work:
@@ -323,7 +323,7 @@ class _Ahead(NamedTuple):
 
 def _fan_ins_ahead(graph: Graph) -> dict[str, _Ahead]:
     """For each node from which a fan-in can be reached, the nearest; walked backwards from all of them."""
-    # Breadth first from all fan-ins at once, against the edges: whoever meets a node first is the nearest to it, and
+    # Breadth first from all fan-ins at once, against the edges: the first to meet a node is the nearest to it, and
     # of several in one turn the least id wins, whatever order the edges have.
     level = {name: name for name, kind in graph.handler_types.items() if kind == FAN_IN_TYPE}
     found: dict[str, _Ahead] = {}

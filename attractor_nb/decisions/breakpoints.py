@@ -200,7 +200,7 @@ def lasting_outcome(state: RunState, effect: Execute, result: StageResult) -> Ou
 
 
 def moment_after(started: StageStarted, outcome: Outcome) -> WalkMoment:
-    """The moment after a stage has come to an outcome, before an edge is chosen."""
+    """The moment after a stage has an outcome, before an edge is chosen."""
     return WalkMoment(
         started.name,
         started.visit,
@@ -220,7 +220,7 @@ def outcome_before(state: RunState) -> Outcome | None:
 
 
 def stop_at(moment: WalkMoment, why: str, *, number: int, path: str, branch: str, outcome: Outcome | None) -> Stop:
-    """The stop of a walk, as people are told of it.
+    """The stop of a walk, as it is shown.
 
     Args:
         moment: Where it stands.
@@ -228,7 +228,7 @@ def stop_at(moment: WalkMoment, why: str, *, number: int, path: str, branch: str
         number: Number of the stop.
         path: Nodes whose child runs lead to the run.
         branch: The branch in it.
-        outcome: What the stage came to that has just ended.
+        outcome: Outcome of the stage that has just ended.
     """
     return Stop(
         number=number,

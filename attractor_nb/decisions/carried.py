@@ -48,7 +48,7 @@ def carried_page(effect: Execute, conversation: str) -> str:
 
 
 def is_of_thread(page: str) -> bool:
-    """Whether a page tells of a conversation, which is in no prompt, and not of a preamble."""
+    """True if a page describes a conversation, which is in no prompt, and not of a preamble."""
     return any(line.startswith("- Thread: ") for line in page.splitlines()[3:4])
 
 

@@ -98,7 +98,7 @@ def commit_record(
 COST_KEY = "cost_usd"
 """The context key under which a stage may say its price."""
 MAX_TEXT_CHARACTERS = 100_000
-"""Of each text of an outcome: it stands in the log, which is kept for ever and read whole."""
+"""Of each text of an outcome: it is in the log, which is kept forever and read whole."""
 _TEXTS = ("preferred_label", "notes", "failure_reason", "complaint")
 
 
@@ -192,7 +192,7 @@ def _refusal(outcome: Outcome, node_id: str) -> Outcome | None:
     }
     status, ids, updates = found["status"], found["suggested_next_ids"], found["context_updates"]
     if not isinstance(status, str) or status not in StageStatus.__members__.values():
-        return _refused(node_id, f"has the status {status!r:.80}, which is none of {', '.join(StageStatus)}")
+        return _refused(node_id, f"has the status {status!r:.80}, which is not one of {', '.join(StageStatus)}")
     for name in _TEXTS:
         if found[name] is not None and not isinstance(found[name], str):
             return _refused(node_id, f"has {_kind(found[name])} as {name}, not a text")
@@ -223,7 +223,7 @@ def _kind(value: object) -> str:
 
 
 def _is_wait(value: object) -> bool:
-    """Whether a value is a number of seconds, or None."""
+    """True if a value is a number of seconds, or None."""
     if value is None:
         return True
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
@@ -278,14 +278,14 @@ class Execute(msgspec.Struct, frozen=True):
     """Run one attempt."""
 
     planned: PlannedNode  #: The node.
-    #: The intent record. Whoever performs the effect announces it and applies it to the state before anything is
+    #: The intent record. The performer of the effect announces it and applies it to the state before anything is
     #: executed.
     started: StageStarted
     preamble: str = ""  #: Context carried into a model's prompt.
-    note: str = ""  #: What the stage's notes must say beside what its handler says, or empty.
-    #: Under ``full`` fidelity the entry of its thread that it goes on from; empty at the beginning.
+    note: str = ""  #: Text that is added to the handler's notes of the stage, or empty.
+    #: Under ``full`` fidelity the entry of its thread that it continues from; empty at the beginning.
     thread_entry: str = ""
-    complaint: str = ""  #: What was wrong with the last answer of this visit, for the model's prompt; or empty.
+    complaint: str = ""  #: Problem of the last answer of this visit, for the model's prompt; or empty.
 
 
 class StageResult(msgspec.Struct, frozen=True):
@@ -295,10 +295,10 @@ class StageResult(msgspec.Struct, frozen=True):
     duration: float  #: Seconds.
     elapsed: float  #: Running time of the whole run in seconds, for ``max_duration``.
     is_cut_off: bool = False  #: ``max_duration`` ended it: its effects are not known, and its outcome means nothing.
-    lost: str = ""  #: Why its worker was lost; its effects are not known, and its outcome means nothing. Or empty.
+    lost: str = ""  #: Loss of its worker: the effects are unknown, and the outcome means nothing. Or empty.
     is_saved: bool = False  #: It saved the conversation of its thread, which counts once the stage is committed.
     is_cached: bool = False  #: It came from the cache, and nothing was executed.
-    #: What it had consumed when it was executed; None when that is not known, or it was now.
+    #: Usage of its original execution; None when that is unknown, or it was executed now.
     saved: Usage | None = None
     over_budget: BoundReached | None = (
         None  #: The bound for which it was ended between two requests; None when it was not.
@@ -324,7 +324,7 @@ class Asked(msgspec.Struct, frozen=True):
 
     answer: Answer | None  #: The durable answer; None when there is none.
     elapsed: float  #: Running time of the whole run in seconds.
-    problem: str = ""  #: Why nobody could be asked, or empty.
+    problem: str = ""  #: Reason why no one could be asked, or empty.
 
 
 class RecordStatus(msgspec.Struct, frozen=True):
@@ -343,7 +343,7 @@ class Announce(msgspec.Struct, frozen=True):
 
 
 class Commit(msgspec.Struct, frozen=True):
-    """Make the end of a stage durable, then go on. The state has taken it in already."""
+    """Make the end of a stage durable, then continue. The state has taken it in already."""
 
     event: StageEnd  #: The commit record.
     is_landmark: bool  #: A gate, a failure or an exit: checkpoint.json is written at once (ruling 29).
@@ -352,15 +352,15 @@ class Commit(msgspec.Struct, frozen=True):
 class RunEnd(msgspec.Struct, frozen=True):
     """The end of a traversal."""
 
-    is_success: bool  #: Whether the pipeline's outcome is success.
-    reason: str = ""  #: Why not.
-    is_resumable: bool = False  #: A bound stopped it before a stage; with a higher one it can go on.
-    restart_target: str = ""  #: Set when a ``loop_restart`` edge was taken: go on there, afresh.
+    is_success: bool  #: True if the pipeline's outcome is success.
+    reason: str = ""  #: The reason.
+    is_resumable: bool = False  #: A bound stopped it before a stage; with a higher one it can continue.
+    restart_target: str = ""  #: Set when a ``loop_restart`` edge was taken: continue there, afresh.
     bound: str = ""  #: Name of the bound that stopped it, or empty.
     #: A stage could not be tried for a reason outside the pipeline: the run is interrupted (ruling 51).
     is_unmeasured: bool = False
     veto: str = ""  #: For a branch: why its fan-out fails whatever its policies say, or empty.
-    return_target: str = ""  #: For a branch: where its fan-out is to go on, or empty (ruling 36).
+    return_target: str = ""  #: For a branch: where its fan-out is to continue, or empty (ruling 36).
 
 
 Effect = Execute | Wait | Ask | RecordStatus | Announce | Commit

@@ -44,16 +44,16 @@ class Candidate(msgspec.Struct, frozen=True):
     """A branch that was walked to its end."""
 
     id: str  #: Its id.
-    status: StageStatus  #: How it ended.
+    status: StageStatus  #: Final status.
     score: float = 0.0  #: Its own estimate; higher is better.
-    notes: str = ""  #: What its last stage said.
-    failure_reason: str = ""  #: Why it failed, or empty.
-    context_updates: Mapping[str, Any] = {}  #: What its stages changed.
+    notes: str = ""  #: Notes of its last stage.
+    failure_reason: str = ""  #: Reason of the failure, or empty.
+    context_updates: Mapping[str, Any] = {}  #: Context changes of its stages.
     is_idle: bool = False  #: Each of its stages was skipped.
 
     @property
     def ending(self) -> str:
-        """How it ended, in a word."""
+        """Its final status in a word."""
         return StageStatus.SKIPPED.value if self.is_idle else self.status.value
 
 
@@ -116,7 +116,7 @@ class CandidateChoice(msgspec.Struct, frozen=True):
     """The candidate that a model's answer names."""
 
     best_id: str = ""  #: The candidate that it names; empty when it names none, or several.
-    problem: str = ""  #: Why it is no answer, or empty.
+    problem: str = ""  #: Reason why it is not an answer, or empty.
     notes: str = ""  #: Its reason, if it gave one in a JSON answer.
 
 

@@ -45,7 +45,7 @@ WORDS: Final = {
     "n": AnswerValue.NO,
     "false": AnswerValue.NO,
 }
-"""What people type for yes and no."""
+"""Accepted words for yes and no."""
 YES_OR_NO: Final = (QuestionType.YES_NO, QuestionType.CONFIRMATION)
 """Types of question whose answer is one of two words."""
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -219,7 +219,7 @@ def _checked(question: Question, answer: Answer) -> Answer:
 
 
 def _needs_failure(edge: Edge) -> bool:
-    """Whether an edge's condition can never hold at an answered gate, whose outcome is SUCCESS."""
+    """True if an edge's condition can never hold at an answered gate, whose outcome is SUCCESS."""
     if not edge.condition.strip():
         return False
     success = StageStatus.SUCCESS.value
@@ -321,7 +321,7 @@ def find_option(question: Question, text: str) -> Option | None:
 
 def _refused(question: Question, given: str) -> AnswerRefused:
     listed = ", ".join(f'{option.key} = "{label_text(option.label)}"' for option in question.options)
-    what = f'"{given.strip()}" is none of the choices' if given.strip() else "the answer names no choice"
+    what = f'"{given.strip()}" is not one of the choices' if given.strip() else "the answer names no choice"
     return AnswerRefused(f"{what}: {listed}", hint="answer with a key or a label")
 
 
@@ -359,7 +359,7 @@ EXPECTED: Final = {
     FieldKind.CHOICE: "one of the values",
     FieldKind.TEXTS: "texts",
 }
-"""What a field of each kind takes, in words."""
+"""Description of the values of each kind of field."""
 FORM_YES_OR_NO: Final = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
 
 
@@ -463,7 +463,7 @@ def _judge_by_kind(form: Form, values: Mapping[str, Any]) -> tuple[dict[str, Any
 
 
 def fits(entry: FormField, value: Any) -> bool:
-    """Whether a value is of the field's kind."""
+    """True if a value is of the field's kind."""
     match entry.kind:
         case FieldKind.TEXT:
             return isinstance(value, str)

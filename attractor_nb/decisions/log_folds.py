@@ -37,7 +37,7 @@ TELLING: Final = (
     *(PipelineStarted, PipelineResumed, StageStarted, StageCompleted, StageFailed),
     *(DebuggerChanged, ChildEnded),
 )
-"""The events that tell of marks."""
+"""The events that set marks."""
 
 _SILENT_TYPES: Final = {"start", "exit", "conditional", "parallel", "wait.human", *CHILD_RUN_TYPES}
 """Handler types that ask no backend and run no command; a child run says of itself who answered."""
@@ -47,16 +47,16 @@ class MarkFold(msgspec.Struct):
     """The marks so far."""
 
     before: ResultMarks = ResultMarks()  #: Those of child runs, and of what a restart continues.
-    #: Who answered in the stages that were committed; ``marks`` says who will, as long as nobody has.
+    #: Source of the answers in the committed stages; ``marks`` has the expected one, as long as there are none.
     answers: Answers = ""
-    backends: dict[str, None] = {}  #: What answered there.
+    backends: dict[str, None] = {}  #: Backends that answered.
     stand_ins: dict[tuple[str, str], StandIn] = {}  #: Nodes whose latest outcome was given, by branch and node.
-    is_new: bool = False  #: They may have changed; for whoever sets this back.
+    is_new: bool = False  #: They may have changed; for the code that resets this.
     _given: dict[str, StandIn] = {}
-    """What stands in for nodes from now on."""
+    """Replacements for nodes from now on."""
     _by_hand: set[str] = set()
     _session: tuple[Answers, str] | None = None
-    """Who answers since the run began or went on. A simulation counts with the first stage that is committed, a
+    """Source of answers since the run was started or resumed. A simulation counts with the first committed stage, a
     backend with the first that may have asked it."""
     _silent: set[str] = set()
     """Nodes of this session that ask nobody."""
@@ -201,30 +201,30 @@ def what_a_resume_loses(events: Iterable[Event], *, has_breakpoints: bool) -> li
     events = LoggedEvents.of(events)
     if not events.select(DebuggerStopped, DebuggerChanged):
         return []
-    stood: DebuggerStopped | None = None
+    stop: DebuggerStopped | None = None
     overrides = Overrides()
     for event in events:
         if isinstance(event, DebuggerStopped):
-            stood = event
+            stop = event
         elif isinstance(event, DebuggerChanged):
             overrides.apply(event)
         elif not isinstance(event, PipelineInterrupted | PipelineResumed | RunWarning):
-            stood = None
+            stop = None
     warnings: list[RunWarning] = []
-    if stood is not None and not has_breakpoints:
+    if stop is not None and not has_breakpoints:
         words = (
-            f"the run stood {stood.moment} {stood.node} ({stood.breakpoint}) and goes on without stopping;"
+            f"the run was stopped {stop.moment} {stop.node} ({stop.breakpoint}) and continues without stopping;"
             " to stop again give breakpoints=[…]"
         )
-        warnings.append(RunWarning(message=words, node=stood.node))
+        warnings.append(RunWarning(message=words, node=stop.node))
     for node in overrides.mocks:
-        words = f"the mock of {node} ended with its process, and the node is executed again; set it anew"
+        words = f"the mock of {node} ended with its process, and the node is executed again; set it again"
         warnings.append(RunWarning(message=words, node=node))
     return warnings
 
 
 def is_of_the_engine(key: str) -> bool:
-    """Whether a key of the context is the engine's own."""
+    """True if a key of the context is the engine's own."""
     return key in _ENGINES_OWN or key.startswith(_ENGINES_PREFIXES)
 
 

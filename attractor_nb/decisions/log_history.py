@@ -38,7 +38,7 @@ class Point(msgspec.Struct, frozen=True):
     node_id: str  #: The node that was visited.
     visit: int  #: Number of the visit.
     sequence: int  #: The last event before it.
-    stages: int  #: How many stages were committed since.
+    stages: int  #: Number of stages committed since.
 
 
 def counted_events(events: Iterable[Event]) -> LoggedEvents:
@@ -61,7 +61,7 @@ def counted_events(events: Iterable[Event]) -> LoggedEvents:
 
 
 def reaches_behind(events: Iterable[Event], sequence: int) -> bool:
-    """Whether a rewind among the events goes behind event ``sequence``, so that nothing until there holds."""
+    """True if a rewind among the events goes behind event ``sequence``, so that nothing until there holds."""
     return any(isinstance(event, PipelineRewound) and event.to_sequence < sequence for event in events)
 
 

@@ -42,7 +42,7 @@ class Note(NamedTuple):
 
 
 def note_of(event: Event) -> Note | None:
-    """The line of an event; None for one that nobody need be told of."""
+    """The line of an event; None for one that is not notable."""
     if isinstance(event, StageFailed):
         reason = f": {event.error}" if event.error else ""
         if event.will_retry:

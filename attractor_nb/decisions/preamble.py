@@ -122,7 +122,7 @@ def beginning_of(past: PreamblePast) -> str:
 
 
 def without_incidents(preamble: str) -> str:
-    r"""A preamble without what may differ between runs that came to the same: for keys of the cache.
+    r"""A preamble without what may differ between runs with the same results: for keys of the cache.
 
     >>> without_incidents("Goal: x\n\n### Attempts and tool calls\n\n- plan, attempt 1 failed")
     'Goal: x'
@@ -277,7 +277,7 @@ _LABELS: Final = {
 
 
 def claim_before(page: PreamblePage, *, has_more: bool) -> None:
-    """The stage before: in two thirds of the room, if there is more to tell of than that stage."""
+    """The stage before: in two thirds of the room, if there is more to describe than that stage."""
     before, begun = page.past.stages[-1], page.left
     page.before.heading = f"### The stage before: {_named(before)}"
     page.left -= len(page.before.heading) + FOR_A_SECTION

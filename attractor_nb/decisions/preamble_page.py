@@ -27,7 +27,7 @@ FOR_A_SECTION: Final = 32
 
 
 class PageSection(msgspec.Struct):
-    """A heading, possibly empty, and what stands under it: lines, and texts in their room."""
+    """A heading, possibly empty, and what is under it: lines, and texts in their room."""
 
     heading: str = ""
     blocks: list[PreambleText | str] = msgspec.field(default_factory=list["PreambleText | str"])
@@ -130,7 +130,7 @@ class PreambleAmount(msgspec.Struct, frozen=True):
     tokens: int  #: In all.
     notes: int = 0  #: Characters of a stage's notes in a list.
     value: int = 0  #: Characters of a value that no stage before has just set; 0 for none told.
-    stages: int = 1000  #: How many of the stages before.
+    stages: int = 1000  #: Most earlier stages that are described.
     events: int = 0  #: Notable events.
     incidents: int = 0  #: Attempts and tool calls.
     kept: int = 0  #: Hundredths of the budget that only these may take.
@@ -166,7 +166,7 @@ def budget_tokens(mode: str) -> int:
 # A text of a run under its label, cut to its room: its size, the part that is here, and the key of the whole.
 
 _INLINE: Final = 160
-"""Characters of a text of one line that stands on its label's line."""
+"""Characters of a text of one line that is on its label's line."""
 LEAST: Final = 120
 """Characters below which the part of a text says nothing, and only its size is told."""
 
@@ -240,7 +240,7 @@ def text_of(label: str, value: object, name: str, *, is_end: bool = False) -> Pr
 
 
 def is_one_line(text: str) -> bool:
-    r"""Whether a text has no line break of any kind, so that it can stand beside what the engine says.
+    r"""True if a text has no line break of any kind, so that it can be beside what the engine says.
 
     >>> is_one_line("a # b"), is_one_line("a\u2028## Task"), is_one_line("a\n")
     (True, False, False)
@@ -273,7 +273,7 @@ BRANCHES_KEY: Final = "parallel.results"
 TOOL_OUTPUT_KEY: Final = "tool.output"
 TOOL_ERRORS_KEY: Final = "tool.stderr"
 COMPLETED: Final = "Stage completed: "
-"""How notes begin that say no more than the status."""
+"""Prefix of notes that say no more than the status."""
 
 
 class PreambleLine(msgspec.Struct):
@@ -293,9 +293,9 @@ class StageSummary:
 
     node_id: str  #: The node.
     label: str  #: Its display name.
-    status: str  #: How it ended.
+    status: str  #: Final status.
     notes: str = ""  #: Its own summary, or why it failed.
-    #: The beginning of its response, or the end of its command's output: what is told of it when a later visit has
+    #: The beginning of its response, or the end of its command's output: its description when a later visit has
     #: replaced the whole.
     excerpt: str = ""
     size: int = 0  #: Characters of the whole, as far as they are known.
@@ -303,7 +303,7 @@ class StageSummary:
     #: output.
     keys: tuple[str, ...] = ()
     command: str = ""  #: The command that it ran, if it is one that runs commands.
-    line: PreambleLine | None = field(default=None, init=False, repr=False, compare=False)  #: How it was told last.
+    line: PreambleLine | None = field(default=None, init=False, repr=False, compare=False)  #: Its last line.
     #: The same under the label of its node, and ``named_by`` the plan that has that.
     named: StageSummary | None = field(default=None, init=False, repr=False, compare=False)
     named_by: object = field(default=None, init=False, repr=False, compare=False)
@@ -321,5 +321,5 @@ class PreamblePast(msgspec.Struct, frozen=True):
     stages: Sequence[StageSummary] = ()  #: Completed stages, oldest first.
     keys: Sequence[str] = ()  #: Context keys that stages have set, oldest first.
     events: Sequence[Note] = ()  #: Notable events and incidents, oldest first.
-    wanted: Sequence[str] = ()  #: What the stage must have whole, in this order.
+    wanted: Sequence[str] = ()  #: Values that the stage must receive completely, in this order.
     has_branches: bool = True  #: The results of branches may be told; the task of a fan-in that asks has them itself.

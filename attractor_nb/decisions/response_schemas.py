@@ -27,12 +27,12 @@ ALL_IS_TOLD: Final = 20_000
 ONE_IS_TOLD: Final = 32
 """Up to this much work for each part of a value one thing that is wrong is found: its text costs much more."""
 _OF_SCHEMAS: Final = {"type": ["object", "boolean"]}
-"""What a schema itself has to be."""
+"""Schemas of the schemas themselves."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
 
 
 def is_schema_name(text: str) -> bool:
-    """Whether the attribute names a registered schema; else it is one.
+    """True if the attribute names a registered schema; else it is one.
 
     >>> is_schema_name("Review"), is_schema_name('{"type": "object"}'), is_schema_name("true")
     (True, False, False)
@@ -92,7 +92,7 @@ class ResponseSchema:
     """A JSON Schema, read once, that the values of an answer are held against.
 
     An object satisfies it only with one of the properties that it names, if it names some and does not say
-    itself that others may stand beside them: a schema in which nothing is required would be satisfied by
+    itself that others may be beside them: a schema in which nothing is required would be satisfied by
     any object. No schema and no value takes longer than some seconds (ruling 52).
     """
 
@@ -130,7 +130,7 @@ class ResponseSchema:
         return ""
 
     def has_shape(self, value: Any) -> bool:
-        """Whether a value can be meant as one of the schema, valid or not.
+        """True if a value can be meant as one of the schema, valid or not.
 
         An object has the shape with a property that the schema names; where it names none, and for other
         values, only what satisfies it has it.
@@ -173,7 +173,7 @@ def _told(error: ValidationError, schema: Any) -> str:
 
 
 def _is_pattern(text: str) -> bool:
-    """Whether Python has a pattern of this form."""
+    """True if Python has a pattern of this form."""
     try:
         re.compile(text)
     except (re.error, OverflowError, RecursionError):
@@ -404,7 +404,7 @@ def levels(value: Any) -> int:
 
 
 def referred(reference: str, whole: Any) -> list[Any]:
-    """The parts of a schema that a reference of its own can lead to; none for any other.
+    """The parts of a schema that its own reference can lead to; none for any other.
 
     >>> referred("#/$defs/a~1b", {"$defs": {"a/b": True}}), referred("#/$defs/c", {}), referred("http://x/y", {})
     ([True], [], [])
@@ -436,7 +436,7 @@ def as_object(value: Any) -> dict[str, Any]:
 
 
 def parts_of(schema: Any) -> Iterator[Any]:
-    """A schema and all that stands in it."""
+    """A schema and all that is in it."""
     pending = [schema]
     while pending:
         part = pending.pop()
@@ -458,7 +458,7 @@ def _measure(value: Any, sizes: dict[int, int]) -> None:
 
 
 def _asked_next(part: Any, piece: Any, whole: Any) -> Iterator[tuple[Any, Any]]:
-    """The parts of a schema that a validator goes on with from here, each with the part of the value."""
+    """The parts of a schema that a validator continues from here, each with the part of the value."""
     schema = as_object(part)
     here = [each for key in _HERE for each in _listed(schema.get(key))]
     for key in ("dependentSchemas", "dependencies"):

@@ -110,7 +110,7 @@ def delay_seconds(
         backoff: The delays.
         attempt: Ordinal of the attempt that failed, from 1.
         uniform: Gives a random number between two others.
-        asked_seconds: How long whoever failed it asks to be left alone; the wait is not shorter, though
+        asked_seconds: Pause that the failing server asks for; the wait is not shorter, though
             never more than ``MAX_ASKED_DELAY_SECONDS`` for it.
     """
     try:
@@ -124,7 +124,7 @@ def delay_seconds(
 
 
 def should_retry(policy: RetryPolicy, outcome: Outcome, failures: int) -> bool:
-    """Whether another attempt follows (ruling 13).
+    """True if another attempt follows (ruling 13).
 
     Args:
         policy: The node's policy.
@@ -180,7 +180,7 @@ def outcome_of_exception(error: BaseException) -> Outcome:
 
 
 def _is_unmeasured(error: BaseException) -> bool:
-    """Whether the attempt could not be made for a reason outside the pipeline (ruling 51)."""
+    """True if the attempt could not be made for a reason outside the pipeline (ruling 51)."""
     if isinstance(error, StageError):
         return error.is_unmeasured
     if isinstance(error, AttractorError):

@@ -55,7 +55,7 @@ class Step(msgspec.Struct, frozen=True):
 
     target: str  #: Id of the next node; empty where a branch ends.
     edge: PlannedEdge | None  #: The edge taken, or None for a jump.
-    #: What decided: ``condition``, ``preferred_label``, ``suggested_id``, ``default``, ``only_edge``, ``weight``,
+    #: Rule that decided: ``condition``, ``preferred_label``, ``suggested_id``, ``default``, ``only_edge``, ``weight``,
     #: ``lexical``, ``conditional_target``, ``retry_target``, ``fallback_retry_target``, ``graph_retry_target`` or
     #: ``graph_fallback_retry_target``; of a fan-out ``join``; of a branch that ends here ``branch_end``.
     reason: str
@@ -101,7 +101,7 @@ def read_status(planned: PlannedNode, seen: ConditionOutcome) -> StageStatus:
 
 
 def misread_texts(planned: PlannedNode, lookup: Lookup) -> list[str]:
-    """Warnings about keys that stand alone and hold a text that reads like false (ruling 50)."""
+    """Warnings about keys that are alone and hold a text that reads like false (ruling 50)."""
     found = ((key, value_at_key(key, lookup)) for key in planned.bare_keys)
     return [
         f"the condition `{key}` holds: its value is the text {value!r}, not false; write `{key}={value.strip()}`"
@@ -214,7 +214,7 @@ def _next_step(
 
 
 def is_routed(plan: Plan, planned: PlannedNode, outcome: Outcome, lookup: Lookup, branch: str = "") -> bool:
-    """Whether the graph says what follows a failure (ruling 51): an edge, a retry target, or that its branch may fail.
+    """True if the graph says what follows a failure (ruling 51): an edge, a retry target, or that its branch may fail.
 
     A branch may fail whose fan-out ignores failures or needs only some of its branches.
     """
@@ -243,7 +243,7 @@ def within_branch(plan: Plan, step: Step, branch: str) -> Step | None:
         return step
     if by_edge:
         where = fan_out if step.target == fan_out else f"{step.target}, which is before {fan_out}"
-        return Step("", None, BRANCH_END, f"the way on leads back to {where}: the branch ends here")
+        return Step("", None, BRANCH_END, f"the next edge leads back to {where}: the branch ends here")
     around = parts_of(branch)[-2]
     if around in plan.nodes and plan.nodes[around].node.get("error_policy", str, "") == IGNORE:
         return None
@@ -257,7 +257,7 @@ def _from_fan_out(
 
     The retry target of a stage in a branch that leads back out of it counts as the fan-out's own (ruling 36).
 
-    Where they met nowhere the run goes on at the exit that the first of them came to, so that the goal
+    Where they met nowhere the run continues at the exit that the first of them reached, so that the goal
     gates are checked there.
     """
     if step := match_condition(planned, seen, lookup):
@@ -268,7 +268,7 @@ def _from_fan_out(
         return Step(planned.join, None, "join", f"the branches of {planned.id} meet at {planned.join}")
     exits = (target for target in outcome.suggested_next_ids if target in plan.nodes)
     reached = next((target for target in exits if plan.nodes[target].is_exit), "")
-    return Step(reached, None, "join", f"a branch of {planned.id} came to {reached}") if reached else None
+    return Step(reached, None, "join", f"a branch of {planned.id} reached {reached}") if reached else None
 
 
 def _returned(plan: Plan, planned: PlannedNode, outcome: Outcome, branch: str) -> Step | None:
@@ -289,7 +289,7 @@ def end_reason(plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Conditi
     if outcome.status in _FAILED:
         return outcome.failure_reason or f"{planned.id} failed without a reason"
     if is_failed(plan, planned, outcome, seen):
-        return f"the failure before {planned.id} has no way on: the diamond has no condition"
+        return f"the failure before {planned.id} is not handled: the diamond has no condition"
     if planned.is_fan_out:
         return ""  # its branches ran to their ends
     return describe_no_match(planned, seen, lookup) if planned.edges else ""
@@ -315,7 +315,7 @@ _FAILED = frozenset({StageStatus.FAIL, StageStatus.RETRY})
 
 
 def is_failed(plan: Plan, planned: PlannedNode, outcome: Outcome, seen: ConditionOutcome) -> bool:
-    """Whether the stage failed, or is a diamond that would let a failure through unseen.
+    """True if the stage failed, or is a diamond that would let a failure through unseen.
 
     A diamond with conditions judges the failure: its unconditional edge is their "else". One without
     any judges nothing, so the failure before it keeps its rules.

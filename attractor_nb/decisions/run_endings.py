@@ -40,16 +40,14 @@ def bound_reached(plan: Plan, state: RunState, node_id: str) -> RunEnd | None:
 
 
 def same_failure_end(state: RunState, node_id: str) -> RunEnd | None:
-    """The end of a run that would repeat a failure which does not change; None when it may go on (ruling 52).
+    """The end of a run that would repeat a failure which does not change; None when it may continue (ruling 52).
 
-    In a branch it is the end of the branch: whoever walks the fan-out decides about it.
+    In a branch it is the end of the branch: the walker of the fan-out decides about it.
     """
     failure = state.failure
     if failure is None or failure.node_id != node_id or failure.times < MAX_SAME_FAILURES:
         return None
-    reason = (
-        f"{failure.reason} ({node_id} failed with this {failure.times} times in a row, and trying again cannot help)"
-    )
+    reason = f"{failure.reason} ({node_id} failed with this {failure.times} times in a row, and a retry cannot help)"
     return RunEnd(is_success=False, reason=reason, is_resumable=state.root is None)
 
 
@@ -83,11 +81,11 @@ def unseen_spending(plan: Plan, planned: PlannedNode, state: RunState, outcome: 
     else:
         return None
     state.whole.is_blindness_reported = True
-    return RunWarning(message=f"{what}, and {planned.id} did not say its own", node=planned.id)
+    return RunWarning(message=f"{what}, and {planned.id} did not report its own", node=planned.id)
 
 
 def bound_end(reached: BoundReached) -> RunEnd:
-    """The end of a run by a bound; it goes on with a higher one."""
+    """The end of a run by a bound; it continues with a higher one."""
     return RunEnd(is_success=False, reason=reached.reason, is_resumable=True, bound=reached.bound)
 
 
@@ -122,20 +120,20 @@ def branch_refused(plan: Plan, state: RunState, planned: PlannedNode) -> RunEnd 
         return RunEnd(is_success=False, reason=reason, veto=reason, return_target=planned.id)
     if planned.handler_type != FAN_IN_TYPE or any(plan.nodes[name].is_fan_out for name in state.completed):
         return None
-    reason = f"the branch came to the fan-in {planned.id}, where the branches of its fan-out do not meet"
+    reason = f"the branch reached the fan-in {planned.id}, where the branches of its fan-out do not meet"
     return RunEnd(is_success=False, reason=reason, veto=reason)
 
 
 def is_idle(plan: Plan, state: RunState) -> bool:
-    """Whether each stage that a branch came to was skipped; what only leads on is none (rulings 16, 17a)."""
+    """True if each stage that a branch reached was skipped; what only leads on is none (rulings 16, 17a)."""
     leads_on = {CONDITIONAL_TYPE, FAN_IN_TYPE}
     return bool(state.skipped) and all(plan.handler_types[name] in leads_on for name in state.outcomes)
 
 
 def unanswered_gate(plan: Plan, state: RunState, fan_out: str) -> str:
-    """The human gate that the rest of a branch which did not succeed goes on without, or empty.
+    """The human gate that the rest of a branch which did not succeed continues without, or empty.
 
-    That is a gate where the branch stood still or that it could still have come to, and that nobody answered
+    That is a gate where the branch was paused or that it could still have reached, without an answer
     in it. Asked under ``strict_gates``, where it fails the fan-out (ruling 39).
     """
     last = state.completed[-1] if state.completed else ""
@@ -155,7 +153,7 @@ def unanswered_gate(plan: Plan, state: RunState, fan_out: str) -> str:
 
 
 def is_restart_due(plan: Plan, state: RunState) -> bool:
-    """Whether the edge just taken starts the run over (ruling 21)."""
+    """True if the edge just taken starts the run over (ruling 21)."""
     return state.incoming_edge is not None and plan.edges[state.incoming_edge].is_restart
 
 
@@ -297,5 +295,5 @@ def passed_over(plan: Plan, completed: Sequence[str], target: str, visited: Coll
 
 
 def never_visited(plan: Plan, visited: Collection[str]) -> tuple[str, ...]:
-    """The declared gates that the run never came to, in source order."""
+    """The declared gates that the run never reached, in source order."""
     return tuple(gate for gate in plan.goal_gates if gate not in visited)

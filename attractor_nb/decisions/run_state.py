@@ -61,10 +61,10 @@ class BranchState(msgspec.Struct):
     id: str  #: Its id among the branches of its fan-out.
     fan_out: str  #: The fan-out's node.
     index: int  #: Its place among them, from 0.
-    state: RunState  #: Where it stands.
-    context: dict[str, Any] = {}  #: What its attempts changed: the last value of each key, as the log has it.
-    logs: list[str] = []  #: What they appended to the run log.
-    end: ParallelBranchCompleted | None = None  #: How it ended, or None.
+    state: RunState  #: State of the run.
+    context: dict[str, Any] = {}  #: Context changes of its attempts: the last value of each key, as logged.
+    logs: list[str] = []  #: Lines that they appended to the run log.
+    end: ParallelBranchCompleted | None = None  #: Its end, or None.
 
     def take_changes(self, event: StageEnd) -> None:
         """Take in what an attempt in the branch changed."""
@@ -96,7 +96,7 @@ class BranchStates(msgspec.Struct):
         self.numbers.setdefault(path, {})[node_id] = visit
 
     def is_under_way(self, within: str, fan_out: str) -> bool:
-        """Whether a branch of a fan-out has begun in its latest pass."""
+        """True if a branch of a fan-out has begun in its latest pass."""
         return (within, fan_out) in self._of_fan_outs
 
     def executed_in(self, within: str, fan_out: str) -> set[str]:
@@ -124,7 +124,7 @@ _HIDDEN_PREFIXES: Final = ("internal.", "graph.", "parallel.", "tool.", "human.g
 _HIDDEN_ENDINGS: Final = (".response", ".run_id", ".logs_root")
 """Endings of keys that are told with their stage, or are of no use to a model."""
 _OUTPUT_KEYS: Final = (TOOL_OUTPUT_KEY, BRANCHES_KEY, "human.gate.text", "human.gate.form")
-"""Keys of what a stage came to, beside its response; it has one of them."""
+"""Keys of a stage's result, beside its response; it has one of them."""
 _MAY_BE_EMPTY: Final = frozenset({TOOL_OUTPUT_KEY, BRANCHES_KEY})
 _MORE_KEYS: Final = {TOOL_OUTPUT_KEY: (TOOL_ERRORS_KEY,), "human.gate.text": ("human.gate.form",)}
 
@@ -172,7 +172,7 @@ class InFlight(msgspec.Struct, array_like=True):
     failures: int  #: Attempts of this visit that ended in failure.
     is_started: bool  #: The last attempt was started and its end is not known.
     fidelity: str = ""  #: Its fidelity mode, of a model stage.
-    complaint: str = ""  #: What was wrong with the last answer that one of its attempts did not accept, or empty.
+    complaint: str = ""  #: Problem of the last answer that one of its attempts did not accept, or empty.
 
 
 def _no_stages() -> deque[StageSummary]:
@@ -182,12 +182,12 @@ def _no_stages() -> deque[StageSummary]:
 class RunState(msgspec.Struct, eq=False):
     """The state of a run."""
 
-    next_node: str  #: Where it goes on; empty when the last stage had no way on.
+    next_node: str  #: The next node; empty when the last stage had no next edge.
     completed: list[str] = []  #: Ids of committed stages in order; a node visited twice is in it twice.
     #: Latest status of each node, in order of first visit; skipped ones are not in it.
     outcomes: dict[str, StageStatus] = {}
     skipped: dict[str, None] = {}  #: Nodes of which each visit so far was skipped, in order of their first.
-    visits: dict[str, int] = {}  #: How often each node was committed.
+    visits: dict[str, int] = {}  #: Number of commits of each node.
     #: Highest visit number of each node that was used up, where that is not ``visits``: a rewind and a restart count
     #: anew and never use a number twice.
     numbers: dict[str, int] = {}
@@ -197,25 +197,25 @@ class RunState(msgspec.Struct, eq=False):
     stale_gates: set[str] = set()
     #: Of each node the branch paths in which its latest execution was no success (ruling 45).
     failed_in: dict[str, list[str]] = {}
-    redirects: int = 0  #: How often goal gates sent the run back.
-    restarts: int = 0  #: How many ``loop_restart`` edges led here.
-    usage: Usage = Usage()  #: What all attempts of all stages consumed.
+    redirects: int = 0  #: Number of redirects by goal gates.
+    restarts: int = 0  #: Number of ``loop_restart`` edges that led here.
+    usage: Usage = Usage()  #: Usage of all attempts of all stages.
     usage_by_node: dict[str, Usage] = {}  #: The same by node, for those that said.
     elapsed_seconds: float = 0.0  #: Running time so far.
-    #: What a condition sees: the outcome of the last stage that is no diamond (ruling 16).
+    #: Outcome that a condition sees: that of the last stage that is no diamond (ruling 16).
     seen: ConditionOutcome = ConditionOutcome(StageStatus.SUCCESS)
     last_status: StageStatus = StageStatus.SUCCESS  #: Status of the latest commit.
     last_route: str = ""  #: Its route; it decides how a run without a way on ends.
-    last_reason: str = ""  #: Why it failed, or why there was no way on.
-    last_notes: str = ""  #: What it said.
+    last_reason: str = ""  #: Reason of the last failure, or why there was no next edge.
+    last_notes: str = ""  #: Its notes.
     #: The stage that failed last and has not succeeded since, in a branch or not; or None.
     failure: LastFailure | None = None
     incoming_edge: int | None = None  #: Position of the edge that leads to ``next_node``, or None.
     in_flight: InFlight | None = None  #: The visit under way, or None.
     ended: str = ""  #: ``completed``, ``failed`` or empty.
-    reason: str = ""  #: Why it failed.
-    is_resumable: bool = False  #: It failed by a bound: with a higher one it may go on.
-    restart_target: str = ""  #: Where the run goes on in a restart directory, or empty.
+    reason: str = ""  #: Reason of the failure.
+    is_resumable: bool = False  #: It failed by a bound: with a higher one it may continue.
+    restart_target: str = ""  #: Node where the run continues in a restart directory, or empty.
     restart_logs_root: str = ""  #: That directory.
     recent: deque[StageSummary] = msgspec.field(default_factory=_no_stages)  #: The newest stages, for preambles.
     inputs: tuple[str, ...] = ()  #: Names of the context values that the run began with, for preambles (ruling 34).
@@ -457,7 +457,7 @@ class RunState(msgspec.Struct, eq=False):
             self.bound = event.bound
 
     def restarted(self, target: str) -> RunState:
-        """The state in which a ``loop_restart`` begins: what bounds a whole run goes on (rulings 18, 21, 45)."""
+        """The state in which a ``loop_restart`` begins: what bounds a whole run continues (rulings 18, 21, 45)."""
         fresh = RunState(target, inputs=self.inputs)
         failed = [name for name, status in self.outcomes.items() if not status.is_success]
         unsatisfied = tuple(dict.fromkeys([*self.stale_gates, *self.failed_in, *failed]))
@@ -493,7 +493,7 @@ class RunState(msgspec.Struct, eq=False):
         self.branches = BranchStates(numbers=used, steps=carried.branch_steps)
 
     def reopen(self) -> None:
-        """Go on after an end that allows it: a bound that was raised."""
+        """Continue after an end that allows it: a bound that was raised."""
         self.ended, self.reason, self.is_resumable, self.bound = "", "", False, ""
         if self.failure is not None:
             self.failure = structs.replace(self.failure, times=0)
@@ -529,8 +529,8 @@ class LastFailure(msgspec.Struct, array_like=True, frozen=True):
     """A stage that failed and has not succeeded since."""
 
     node_id: str  #: The stage.
-    reason: str  #: Why it failed.
-    #: How often in a row it ended for this reason, when trying again cannot help; else 0. It counts anew when any stage
+    reason: str  #: Reason of the failure.
+    #: Times in a row that it ended for this reason, when a retry cannot help; else 0. It counts anew when any stage
     #: succeeds, which may have changed something, and when a run is resumed.
     times: int = 0
     is_unmeasured: bool = False  #: The stage could not be executed for a reason outside the pipeline (ruling 51).

@@ -108,7 +108,7 @@ def traverse_branch(
 ) -> Traversal:
     """Walk one branch of a fan-out, from ``state.next_node`` until just before its join (ruling 22).
 
-    An exit is not executed in a branch, and no goal gate is checked: the run does both where it goes on.
+    An exit is not executed in a branch, and no goal gate is checked: the run does both where it continues.
 
     Args:
         plan: The compiled graph.
@@ -157,11 +157,11 @@ class _Visit(msgspec.Struct):
     attempt: int  #: The attempt that is next, or under way.
     failures: int  #: Attempts of this visit that failed.
     duration: float = 0.0  #: Seconds, waits between attempts included.
-    note: str = ""  #: What the stage's notes must say of an attempt that was cut off.
+    note: str = ""  #: Text for the notes of the stage about an interrupted attempt.
     losses: int = 0  #: Attempts whose worker was lost.
     thread: str = ""  #: The thread in which the attempt that counts has saved its words, or empty.
     is_cached: bool = False  #: The result came from the cache.
-    saved: Usage | None = None  #: What it had consumed when it was executed.
+    saved: Usage | None = None  #: Usage of its original execution.
     commit: str = ""  #: The commit of the run's worktree at which the latest attempt left it.
 
 

@@ -40,9 +40,9 @@ class WaitingInstructions(msgspec.Struct):
     #: The instructions that wait, by number, in the order in which they were given.
     waiting: dict[int, Instruction] = {}
     steered_at: float | None = None  #: When a supervisor gave the latest, in seconds since 1970; None for never.
-    count: int = 0  #: How many were given so far; the number of the latest.
+    count: int = 0  #: Number of instructions so far; the number of the latest.
     _had: dict[tuple[str, str], set[int]] = {}
-    """What the attempt under way of each stage had, by branch and node."""
+    """Instructions that the running attempt of each stage received, by branch and node."""
 
     def apply(self, event: Event) -> None:
         """Take in an event of the log, or one that was just announced."""
@@ -60,7 +60,7 @@ class WaitingInstructions(msgspec.Struct):
             case StageEnd(branch=branch, name=name) if event.is_commit:
                 for number in self._had.pop((branch, name), ()):
                     self.waiting.pop(number, None)
-            case PipelineStarted(carried=carried) if carried is not None:  # a restart, which has a log of its own
+            case PipelineStarted(carried=carried) if carried is not None:  # a restart, which has its own log
                 self.waiting = dict(enumerate(carried.instructions, 1))
                 self.count = len(self.waiting)
                 self._had = {}
@@ -84,8 +84,8 @@ class WaitingInstructions(msgspec.Struct):
 class HeardInstruction(msgspec.Struct, frozen=True):
     """An instruction as an attempt saw it."""
 
-    text: str  #: What it says.
-    given_by: str = ""  #: Who gave it, or by what way.
+    text: str  #: Its text.
+    given_by: str = ""  #: Source of the instruction: a person or a channel.
     time: float = 0.0  #: When, in seconds since 1970; 0 where only a restart carried it on.
     reach: str = ""  #: ``prompt``, ``request`` or ``turn``: how the attempt received it; empty when it did not.
 
@@ -145,7 +145,7 @@ def check_instruction(graph: Graph, node: str | None, text: object) -> str:
         )
     stages = model_stages(graph)
     if not stages:
-        raise OptionError("no stage of this pipeline asks a model, so none can be told anything")
+        raise OptionError("no stage of this pipeline asks a model, so none accepts a message")
     if not node or node in stages:
         return text
     listed = ", ".join(stages[:_MAX_NAMED]) + (" …" if len(stages) > _MAX_NAMED else "")

@@ -90,13 +90,13 @@ class Spending:
             self._stop(end)
 
     @contextlib.asynccontextmanager
-    async def paying(self, most: Usage) -> AsyncGenerator[None]:
-        """Hold what a request can cost at most while it goes on, and no more than that for the attempt."""
+    async def paying(self, maximum: Usage) -> AsyncGenerator[None]:
+        """Hold what a request can cost at most while it is active, and no more than that for the attempt."""
         if self._funds is None:
             yield
             return
         self._free()
-        claim = await self._claimed(self._funds, most)
+        claim = await self._claimed(self._funds, maximum)
         try:
             yield
         finally:
@@ -131,32 +131,32 @@ class Spending:
         """Have spent what the outcome says, which goes before what the calls said."""
         if self._funds is not None and outcome.usage is not None:
             self._funds.settle(outcome.usage)
-        came_to = outcome.usage or self.usage
-        if outcome.status.is_failure and not (came_to and came_to.total_tokens):
-            came_to = None  # what a failure cost tells nothing of what an answer does
-        elif came_to is None:
-            came_to = Usage()
-        self._free(came_to)
+        actual = outcome.usage or self.usage
+        if outcome.status.is_failure and not (actual and actual.total_tokens):
+            actual = None  # what a failure cost tells nothing of what an answer does
+        elif actual is None:
+            actual = Usage()
+        self._free(actual)
 
     def close(self) -> None:
-        """Free what is still held, also by a handler that was given up and goes on all the same."""
+        """Free what is still held, also by a handler that was given up and continues all the same."""
         self._is_closed = True
         self._free(self.usage)
         for claim in tuple(self._claims):
             self._release(claim)
 
-    def _free(self, came_to: Usage | None = None) -> None:
+    def _free(self, actual: Usage | None = None) -> None:
         claim, self._whole = self._whole, None
         if claim is not None:
-            self._release(claim, came_to)
+            self._release(claim, actual)
 
-    def _release(self, claim: Claim, came_to: Usage | None = None) -> None:
+    def _release(self, claim: Claim, actual: Usage | None = None) -> None:
         self._claims.discard(claim)
         if self._funds is not None:
-            self._funds.release(claim, came_to)
+            self._funds.release(claim, actual)
 
-    async def _claimed(self, funds: Funds, most: Usage | None, kind: str = "") -> Claim:
-        claim = await funds.claim(self._node_id, most, kind)
+    async def _claimed(self, funds: Funds, maximum: Usage | None, kind: str = "") -> Claim:
+        claim = await funds.claim(self._node_id, maximum, kind)
         if claim.refused is not None:
             self._stop(claim.refused)
         if self._is_closed:
@@ -206,11 +206,11 @@ class BudgetQueue:
             self.release(claim)
             raise
 
-    def release(self, claim: Claim, came_to: Usage | None = None) -> None:
-        """Take back a claim that was made, however it stands, and let others go on."""
+    def release(self, claim: Claim, actual: Usage | None = None) -> None:
+        """Take back a claim that was made, however it stands, and let others continue."""
         self._waiting.pop(claim, None)
         with self.lock:
-            self._reservations.release(claim, came_to)
+            self._reservations.release(claim, actual)
         self._decide()
 
     def _decide(self) -> None:
@@ -258,24 +258,24 @@ class Funds:
         with self._queue.lock:
             self.account.settle(usage)
 
-    def end_for(self, who: str) -> BoundReached | None:
+    def end_for(self, spender: str) -> BoundReached | None:
         """The bound that forbids further spending; None when it is allowed."""
         with self._queue.lock:
-            return self.account.end_for(who)
+            return self.account.end_for(spender)
 
-    async def claim(self, who: str, most: Usage | None = None, kind: str = "") -> Claim:
+    async def claim(self, spender: str, maximum: Usage | None = None, kind: str = "") -> Claim:
         """Wait until there is room for the most that something can cost; None when nobody knows that.
 
         Returns:
             The claim, which may be refused.
         """
-        claim = Claim(self.account, who, most, kind)
+        claim = Claim(self.account, spender, maximum, kind)
         await self._queue.claim(claim)
         return claim
 
-    def release(self, claim: Claim, came_to: Usage | None = None) -> None:
-        """Take back a claim; what it came to, where nobody knew the most."""
-        self._queue.release(claim, came_to)
+    def release(self, claim: Claim, actual: Usage | None = None) -> None:
+        """Take back a claim; its actual cost, if the maximum was unknown."""
+        self._queue.release(claim, actual)
 
 
 def run_funds(bounds: RunBounds, spent: Usage, above: Funds | None) -> Funds | None:
@@ -290,8 +290,8 @@ def run_funds(bounds: RunBounds, spent: Usage, above: Funds | None) -> Funds | N
         return None if above is None else above.beneath(Account(), spent)
     bounds = replace(bounds, max_duration_seconds=None)
 
-    def reached(usage: Usage, who: str) -> BoundReached | None:
-        return used_up(bounds, usage, 0.0, RunPosition((), who, f"within {who}"))
+    def reached(usage: Usage, spender: str) -> BoundReached | None:
+        return used_up(bounds, usage, 0.0, RunPosition((), spender, f"within {spender}"))
 
     own = Account(max_usd=bounds.max_budget_usd, max_tokens=bounds.max_tokens_total, reached=reached)
     if above is not None:
@@ -325,16 +325,16 @@ def node_funds(node_id: str, bounds: RunBounds, spent: Usage, above: Funds | Non
 
 STATUS_FILE = "status.json"
 REJECTED_STATUS_FILE = "status.rejected.json"
-"""Where a status.json is kept that does not keep its contract, or contradicts an observed failure (rulings 27, 42)."""
+"""Name of a rejected status.json: it is invalid, or contradicts an observed failure (rulings 27, 42)."""
 IGNORED_STATUS_FILE = "status.json.ignored"
-"""Where a status.json is kept that was found in a stage which runs nothing that may write one (ruling 42)."""
+"""Name of an ignored status.json, in a stage that runs nothing that may write one (ruling 42)."""
 AUTO_STATUS_NOTES = "auto-status: handler completed without writing status"
 
 
 class Returned(msgspec.Struct, frozen=True):
     """The result of a handler call."""
 
-    value: Any  #: What it returned, or the outcome that its exception or its time limit means.
+    value: Any  #: Its return value, or the outcome of its exception or time limit.
     #: A failure in it was observed by the engine: no status.json makes a success of it (ruling 42).
     is_observed: bool = False
     writes_status: bool = True  #: The handler runs something that may write a status.json.

@@ -64,11 +64,11 @@ if TYPE_CHECKING:
 class Attempts(msgspec.Struct):
     """Runs attempts: those of a run directory, or of a branch of it."""
 
-    setup: RunSetup  #: What the run is made of.
-    keeper: StageCommitter  #: Keeps what branches come to.
+    setup: RunSetup  #: The setup of the run.
+    keeper: StageCommitter  #: Commits the results of branches.
     store: RunStore  #: The run directory.
     context: Context  #: The context of the run, or of the branch.
-    time: RunningTime  #: How long the run has gone on, and may.
+    time: RunningTime  #: Running time of the run, and its limit.
     branch: str = ""  #: Path of the branch whose attempts these are, or empty.
     #: The task that runs them; the walk says it, for finding it is a call of the system.
     task: asyncio.Task[Any] | None = None
@@ -102,7 +102,7 @@ class Attempts(msgspec.Struct):
         return setup.node_funds[node_id]
 
     async def _run(self, effect: Execute, spending: Spending) -> StageResult:
-        """Run it, with the files, the scope and the context that it has while it goes on."""
+        """Run it, with the files, the scope and the context that it has while it is active."""
         setup, planned = self.setup, effect.planned
         began = setup.clock.monotonic()
         scope = self._begin(effect, spending)
@@ -193,7 +193,7 @@ class Attempts(msgspec.Struct):
         return scope
 
     def _end(self, scope: StageScope, conversation: Conversation | None) -> None:
-        """The attempt is over: whoever goes on in it reaches nothing any more."""
+        """The attempt is over: code that still runs in it has no effect."""
         self.setup.instructions.under_way.pop(id(scope), None)
         if isinstance(conversation, StoredConversation):
             conversation.close()
@@ -217,7 +217,7 @@ class Attempts(msgspec.Struct):
         self.setup.stream.announce(event, is_synced=is_synced)
 
     async def wait(self, seconds: float) -> float:
-        """Wait between attempts, for as long as the run may go on; the running time then."""
+        """Wait between attempts, for as long as the run may continue; the running time then."""
         left = self.time.left_seconds
         if left is not None and left <= seconds:
             await self.time.sleep(left)
@@ -226,7 +226,7 @@ class Attempts(msgspec.Struct):
         return self.time.elapsed_seconds
 
     async def ask(self, question: Question) -> Asked:
-        """Put a question of the engine's own, for as long as the run may go on."""
+        """Put a question of the engine's own, for as long as the run may continue."""
         if self.branch:
             question = replace(question, id=f"{self.branch}/{question.id}", branch=self.branch)
         if self.setup.gates is None:
@@ -293,7 +293,7 @@ class Attempts(msgspec.Struct):
             self.setup.failures.keep(node_id, error)
 
     def _is_of_this_run(self, error: BaseException) -> bool:
-        """Whether the run's own directory refused: then the run stops and no stage is recorded as failed.
+        """True if the run's own directory refused: then the run stops and no stage is recorded as failed.
 
         That of a run whose child this is counts, too: a gate of a child is recorded in both.
         """
@@ -308,7 +308,7 @@ class Attempts(msgspec.Struct):
     async def _in_time(
         self, planned: PlannedNode, work: Awaitable[Any], own: float | None, left: float | None, grace: float
     ) -> Any:
-        """Await a handler for its node's own time, and no longer than the run may go on; one is given."""
+        """Await a handler for its node's own time, and no longer than the run may continue; one is given."""
         is_own = own is not None and (left is None or own < left)
         seconds = own if is_own and own is not None else left or 0.0
         try:
@@ -474,7 +474,7 @@ class StoredConversation:
         if self._is_loss_reported:
             return
         self._is_loss_reported = True
-        message = f"thread {self._thread} begins anew: what {entry} had said is not in the run directory"
+        message = f"thread {self._thread} starts again: its entry {entry} is not in the run directory"
         self._announce(RunWarning(message=message, node=self._node_id))
 
 

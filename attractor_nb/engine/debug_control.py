@@ -155,9 +155,9 @@ class Debugging:
             moment = moment_before(self._plan, state, started, attempts.context.get)
             if why := self._reason(branch, moment, is_first=is_first):
                 stop = self._stop(moment, why, branch, outcome_before(state))
-                stand = PausedWalk(stop, self, state, attempts.context, effect.planned.is_fan_out)
-                await self._stand(stand)
-                if stand.is_changed:
+                paused = PausedWalk(stop, self, state, attempts.context, effect.planned.is_fan_out)
+                await self._hold(paused)
+                if paused.is_changed:
                     effect = self._carried_again(state, effect, attempts)
         prompt = self.overrides.prompts.get(started.name)
         return effect if prompt is None else replace(effect, planned=_with_prompt(effect.planned, prompt))
@@ -172,11 +172,11 @@ class Debugging:
         if not why:
             return result
         stop = self._stop(moment, why, attempts.branch, outcome)
-        stand = PausedWalk(stop, self, state, attempts.context)
-        await self._stand(stand)
-        if stand.replaced is None:
+        paused = PausedWalk(stop, self, state, attempts.context)
+        await self._hold(paused)
+        if paused.replaced is None:
             return result
-        replaced = replace(stand.replaced, usage=result.outcome.usage)  # what was spent is spent
+        replaced = replace(paused.replaced, usage=result.outcome.usage)  # what was spent is spent
         if result.files is not None:
             rewrite_status(result.files, effect, replaced, result.duration)
         return replace(result, outcome=replaced)
@@ -205,22 +205,22 @@ class Debugging:
         number = self.session.next_number()
         return stop_at(moment, why, number=number, path=self.path, branch=branch, outcome=outcome)
 
-    async def _stand(self, stand: PausedWalk) -> None:
-        """Stand until somebody has it go on; no running time goes by meanwhile, here and above."""
-        stop, session = stand.stop, self.session
+    async def _hold(self, paused: PausedWalk) -> None:
+        """Stand until somebody has it continue; no running time goes by meanwhile, here and above."""
+        stop, session = paused.stop, self.session
         self.hold()
         try:
-            with session.lock:  # whoever finds the stop finds its record, too
+            with session.lock:  # a reader that sees the stop sees its record, too
                 event = DebuggerStopped(
                     node=stop.node, moment=stop.moment, visit=stop.visit, breakpoint=stop.breakpoint
                 )
                 event.branch = stop.branch
-                session.put(stand)
+                session.add(paused)
                 self._stream.announce(event)
-            await stand.released.wait()
+            await paused.released.wait()
         finally:
             with session.lock:
-                session.stands.pop(stop.number, None)
+                session.paused_walks.pop(stop.number, None)
             self.release()
 
     def hold(self) -> None:
@@ -246,34 +246,34 @@ class Debugging:
 
     # -- changes -------------------------------------------------------------------------------------
 
-    def set_context(self, stand: PausedWalk, values: Mapping[str, Any]) -> None:
-        """Set values of the context where a walk stands."""
+    def set_context(self, paused: PausedWalk, values: Mapping[str, Any]) -> None:
+        """Set values of the context where a walk is paused."""
 
         def change() -> None:
-            event = DebuggerChanged(change="context", context=stand.context.amend(values))
-            self._record(event, stand.stop.branch)
-            stand.state.whole.apply(event)
-            stand.is_changed = True
+            event = DebuggerChanged(change="context", context=paused.context.amend(values))
+            self._record(event, paused.stop.branch)
+            paused.state.whole.apply(event)
+            paused.is_changed = True
 
-        self._change_at(stand, change)
+        self._change_at(paused, change)
 
-    def set_outcome(self, stand: PausedWalk, outcome: Outcome) -> None:
+    def set_outcome(self, paused: PausedWalk, outcome: Outcome) -> None:
         """Replace the outcome of a stage that has just ended."""
-        clean, before = redacted_outcome(outcome), stand.replaced or stand.stop.outcome
+        clean, before = redacted_outcome(outcome), paused.replaced or paused.stop.outcome
 
         def change() -> None:
             words = "" if before is None else f"{before.status.value} {before.failure_reason}".strip()
             event = DebuggerChanged(
-                change="outcome", node=stand.stop.node, outcome=clean, before=words, visit=stand.stop.visit
+                change="outcome", node=paused.stop.node, outcome=clean, before=words, visit=paused.stop.visit
             )
-            self._record(event, stand.stop.branch)
-            stand.replaced = clean
+            self._record(event, paused.stop.branch)
+            paused.replaced = clean
 
-        self._change_at(stand, change)
+        self._change_at(paused, change)
 
-    def _change_at(self, stand: PausedWalk, change: Callable[[], None]) -> None:
-        """Make a change where a walk stands, and tell whoever watches."""
-        self.session.change(stand, change)
+    def _change_at(self, paused: PausedWalk, change: Callable[[], None]) -> None:
+        """Make a change where a walk is paused, and notify observers."""
+        self.session.change(paused, change)
         with self.session.lock:
             self.tell()
 
@@ -282,7 +282,7 @@ class Debugging:
         self._change(DebuggerChanged(change="prompt", node=node, text=redacted(text)))
 
     def pin(self, node: str, pin: Pin) -> None:
-        """Have a node come to an outcome without being executed."""
+        """Set the outcome of a node without being executed."""
         event = _pinning(node, pin)
         with self.session.lock:
             self._change(event)
@@ -364,7 +364,7 @@ class PinnedHandler:
 DESK_SLICE_SECONDS = 0.25
 """A wait wakes this often: an interrupt must find something that it can break."""
 COMMAND_SECONDS: Final = 30.0
-"""How long a change may wait for the run's loop: a stage of a plain function cannot hold it, a bug can."""
+"""Time limit for a change to reach the run's loop: a plain function cannot block the loop, a bug can."""
 
 
 class PausedWalk(msgspec.Struct):
@@ -377,8 +377,8 @@ class PausedWalk(msgspec.Struct):
     is_fan_out: bool = False  #: The stage that is next is a fan-out.
     replaced: Outcome | None = None  #: At a stop after a stage: the outcome in place of its own; None for that.
     is_changed: bool = False  #: Something was changed here.
-    released: asyncio.Event = msgspec.field(default_factory=asyncio.Event)  #: Set when it goes on.
-    #: The loop in which it stands.
+    released: asyncio.Event = msgspec.field(default_factory=asyncio.Event)  #: Set when it continues.
+    #: The event loop of the walk.
     loop: asyncio.AbstractEventLoop = msgspec.field(default_factory=asyncio.get_running_loop)
 
     def release(self) -> None:
@@ -393,7 +393,7 @@ class DebugSession:
         graph: The graph of the outermost run; it knows those of its children.
         lock: Held while anything here is read or changed, and while a change is recorded.
         breakpoints: By their texts, in the order in which they were set.
-        stands: The paused walks, by the numbers of their stops; the oldest stop first.
+        paused_walks: The paused walks, by the numbers of their stops; the oldest stop first.
         members: The controllers of the runs under way: the outermost first.
         is_pausing: Each walk stops at its next stage.
         steps: Walks that stop at their next stage, by the path of their run and their branch; and whether
@@ -405,7 +405,7 @@ class DebugSession:
         self.graph = graph
         self.lock = threading.RLock()
         self.breakpoints: dict[str, Breakpoint] = {}
-        self.stands: dict[int, PausedWalk] = {}
+        self.paused_walks: dict[int, PausedWalk] = {}
         self.members: list[Debugging] = []
         self.is_pausing = False
         self.steps: dict[tuple[str, str], bool] = {}
@@ -417,7 +417,7 @@ class DebugSession:
     def stops(self) -> tuple[Stop, ...]:
         """The stops at which the run is paused, the oldest first."""
         with self.lock:
-            return tuple(stand.stop for stand in self.stands.values())
+            return tuple(paused.stop for paused in self.paused_walks.values())
 
     def next_number(self) -> int:
         """A number for a stop."""
@@ -425,10 +425,10 @@ class DebugSession:
             self._numbers += 1
             return self._numbers
 
-    def put(self, stand: PausedWalk) -> None:
-        """A walk stands."""
+    def add(self, paused: PausedWalk) -> None:
+        """Add a paused walk."""
         with self.lock:
-            self.stands[stand.stop.number] = stand
+            self.paused_walks[paused.stop.number] = paused
             self._moved.notify_all()
 
     def refresh(self) -> None:
@@ -447,30 +447,30 @@ class DebugSession:
                 self._moved.notify_all()
 
     def check_is_running(self) -> None:
-        """Refuse what can only be done while the run goes on."""
+        """Refuse what can only be done while the run continues."""
         if self.is_over:
             raise RunError(
                 "the run has ended, so nothing of it can be changed",
-                hint="go on from an earlier place: run.rewind(node), or run.fork(node)",
+                hint="continue from an earlier stage: run.rewind(node), or run.fork(node)",
             )
 
-    def change(self, stand: PausedWalk, change: Callable[[], None]) -> None:
-        """Make a change in the loop in which a walk stands, and wait for it."""
+    def change(self, paused: PausedWalk, change: Callable[[], None]) -> None:
+        """Make a change in the loop in which a walk is paused, and wait for it."""
 
         def make() -> None:
-            self._check_stands(stand)
+            self._check_paused(paused)
             change()
 
-        call_in_loop(stand.loop, make, COMMAND_SECONDS)
+        call_in_loop(paused.loop, make, COMMAND_SECONDS)
 
-    def _check_stands(self, stand: PausedWalk) -> None:
-        if stand.stop.number not in self.stands:
-            raise RunError(f"the run is no longer paused at {stand.stop.node}; nothing was changed")
+    def _check_paused(self, paused: PausedWalk) -> None:
+        if paused.stop.number not in self.paused_walks:
+            raise RunError(f"the run is no longer paused at {paused.stop.node}; nothing was changed")
 
     # -- going on ------------------------------------------------------------------------------------
 
     def take_step(self, path: str, branch: str, *, is_first: bool) -> bool:
-        """Whether somebody stepped to here; the wish is fulfilled with it.
+        """True if somebody stepped to here; the wish is fulfilled with it.
 
         A step that a branch or a child run did not live to fulfil is fulfilled in the walk around it.
 
@@ -492,28 +492,28 @@ class DebugSession:
             into and owner == path and _is_directly_within(branch, around) for (owner, around), into in steps.items()
         )
 
-    def let_go(self, stand: PausedWalk) -> None:
-        """Have a walk go on."""
+    def resume(self, paused: PausedWalk) -> None:
+        """Have a walk continue."""
         with self.lock:
-            if self.stands.pop(stand.stop.number, None) is not None:
-                stand.release()
+            if self.paused_walks.pop(paused.stop.number, None) is not None:
+                paused.release()
 
     def wait(self, timeout: float | None) -> Stop | None:
-        """Block until something stands; None when the run has ended."""
+        """Block until a walk is paused; None when the run has ended."""
         give_up = None if timeout is None else time.monotonic() + timeout
         with self._moved:
-            while not self.stands:
+            while not self.paused_walks:
                 if self.is_over:
                     return None
                 left = DESK_SLICE_SECONDS if give_up is None else min(DESK_SLICE_SECONDS, give_up - time.monotonic())
                 if left <= 0:
-                    raise TimeoutError(f"the run did not stop within {timeout} s; it goes on")
+                    raise TimeoutError(f"the run did not stop within {timeout} s; it continues")
                 self._moved.wait(left)
-            return next(iter(self.stands.values())).stop
+            return next(iter(self.paused_walks.values())).stop
 
 
 def _is_within(key: tuple[str, str], path: str, branch: str) -> bool:
-    """Whether a walk is the one of ``path`` and ``branch``, or within it."""
+    """True if a walk is the one of ``path`` and ``branch``, or within it."""
     owner, inner = key
     if owner != path:
         return owner.startswith(path)
@@ -521,5 +521,5 @@ def _is_within(key: tuple[str, str], path: str, branch: str) -> bool:
 
 
 def _is_directly_within(branch: str, around: str) -> bool:
-    """Whether a branch is one of a fan-out in ``around``."""
+    """True if a branch is one of a fan-out in ``around``."""
     return branch.rpartition("/")[0].rpartition("/")[0] == around

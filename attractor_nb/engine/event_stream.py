@@ -1,7 +1,7 @@
 """Numbers events, logs the durable ones, and passes them to listeners (spec 9.6).
 
 Sinks are ours: called inline, in order, they must be quick and never raise. Observers and feeds are
-the user's: each has a bounded buffer of its own, so that a slow, raising or re-entering consumer
+the user's: each has its own bounded buffer, so that a slow, raising or re-entering consumer
 never holds up the run. What a consumer misses is said by an ``EventsDropped``; the log has it all.
 """
 
@@ -99,13 +99,13 @@ class EventFeed:
         async for found in self.batches(1):
             yield found[0]
 
-    async def batches(self, most: int) -> AsyncIterator[list[Event]]:
-        """All events that are there, up to so many, again and again: for who need not wake for each."""
+    async def batches(self, max_count: int) -> AsyncIterator[list[Event]]:
+        """All events that are there, up to a limit, again and again: for consumers that need not wake for each."""
         loop = asyncio.get_running_loop()
         while True:
             woken = asyncio.Event()
             with self._condition:
-                found = list(islice(iter(self._take, None), most))
+                found = list(islice(iter(self._take, None), max_count))
                 if not found:
                     if self._is_closed:
                         return
@@ -117,7 +117,7 @@ class EventFeed:
 
 
 class _Observer:
-    """Calls a user's function with the events of a feed, in a thread of its own."""
+    """Calls a user's function with the events of a feed, in its own thread."""
 
     def __init__(self, function: EventObserver) -> None:
         self.feed = EventFeed()
@@ -178,7 +178,7 @@ class EventStream:
                 feed.close()
             else:
                 self._sinks.append((feed.put, ()))
-        # A long log takes its time to read: the run goes on meanwhile.
+        # A long log takes its time to read: the run continues meanwhile.
         feed.put_before(event for event in store.read_events() if event.sequence <= sequence)
         return feed
 
@@ -202,7 +202,7 @@ class EventStream:
                     sink(event)
 
     def move_to(self, store: RunStore, run_id: str) -> None:
-        """Go on in another run directory: a restart. Numbers begin again there."""
+        """Continue in another run directory: a restart. Numbers begin again there."""
         with self._lock:
             self._store, self._run_id = store, run_id
 
@@ -217,7 +217,7 @@ class EventStream:
                 owner.close()
 
     async def drain(self) -> None:
-        """Wait, but not for ever, until observers have seen everything; other runs go on meanwhile."""
+        """Wait, but not forever, until observers have seen everything; other runs continue meanwhile."""
         observers, self._observers = self._observers, []
         if any(observer.thread.is_alive() for observer in observers):
             await call(_join, [observer.thread for observer in observers])

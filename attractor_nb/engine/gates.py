@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 
 
 MAX_REFUSALS = 10
-"""How often one interviewer may give an answer that matches nothing."""
+"""Most answers of one interviewer that match no choice."""
 CANCEL_GRACE_SECONDS = 1.0
-"""How long an interviewer may take to clean up after somebody else answered."""
+"""Time limit for an interviewer to clean up after another answer came first."""
 _NO_ANSWER = "nobody did in time"
 
 AnnounceSynced = Callable[[Event], None]
@@ -57,7 +57,7 @@ class _Pending(msgspec.Struct):
     future: Future[Answer]  #: Its answer.
     opened: float  #: Monotonic time at which it was put here.
     waited: float  #: Seconds that it had waited before.
-    left: float | None  #: Seconds that it may wait from there on; None for ever.
+    left: float | None  #: Seconds that it may wait from there on; None forever.
 
 
 class Gates:
@@ -210,7 +210,7 @@ class Gates:
                 return None
         raise TerminalError(
             f"gate {entry.gate.stage} was given {MAX_REFUSALS} answers that match no choice",
-            hint="an interviewer passes a question over with Answer(AnswerValue.SKIPPED), not with the text",
+            hint="to skip a question, return Answer(AnswerValue.SKIPPED), not the text",
         )
 
     def _settle(self, entry: _Pending, answer: Answer) -> Gate:
@@ -340,7 +340,7 @@ def _forget(asked: asyncio.Future[Any]) -> None:
 class Gate(msgspec.Struct, frozen=True):
     """A question to a person."""
 
-    id: str  #: What to answer by; unique in the run.
+    id: str  #: Id for answers; unique in the run.
     stage: str  #: The asking node.
     question: Question  #: The question.
     deadline: float | None  #: When it times out, in seconds since 1970; None for never.
@@ -369,7 +369,7 @@ class Gate(msgspec.Struct, frozen=True):
 
 
 def already_answered(gate: str, answer: str) -> AlreadyAnswered:
-    """The error for whoever comes second."""
+    """The error for a second answer."""
     words = f": {answer}" if answer else ""
     return AlreadyAnswered(f"gate {gate} has been answered already{words}")
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 OWN_GRACE_SECONDS = 5.0
-"""How long a handler that keeps its own time may take to end what it started, when the run's is over."""
+"""Time limit for a handler with its own timeout to end its work, when the run's time is over."""
 
 
 class HandlerCall(NamedTuple):
@@ -35,8 +35,8 @@ class HandlerCall(NamedTuple):
 
     execute: Callable[..., Awaitable[Any]]  #: Calls it, whatever kind of function it is.
     keeps_own_time: bool  #: It ends by itself at the node's timeout, and knows better how: a tool, a gate.
-    reserves_requests: bool  #: What it asks enters ``StageScope.paying`` around each of its requests.
-    #: Whether it runs something that may write a status.json, or a function that decides it by node (ruling 42).
+    reserves_requests: bool  #: True if the backend enters ``StageScope.paying`` around each of its requests.
+    #: True if it runs something that may write a status.json, or a function that decides it by node (ruling 42).
     writes_status: bool | Callable[[Node], bool]
     observes_failures: bool  #: A failure that it returns is one that it observed, such as an exit code.
 
@@ -53,12 +53,12 @@ def handler_call(handler: Handler) -> HandlerCall:
 
 
 async def contained(call: Awaitable[Any]) -> Any:
-    """A call in a task of its own, from which an exception that ends programs would end the loop."""
+    """A call in its own task, from which an exception that ends programs would end the loop."""
     try:
         return await call
     except (Exception, asyncio.CancelledError):
         raise
-    except BaseException as error:  # SystemExit and the like: the loop must go on
+    except BaseException as error:  # SystemExit and the like: the loop must continue
         if is_from_keyboard(error):
             raise
         return Raised(error)
@@ -158,7 +158,7 @@ def _first_foreign(found: TracebackType | None) -> TracebackType | None:
 
 
 def _is_internal(found: TracebackType) -> bool:
-    """Whether a frame of Python's own belongs to how we call."""
+    """True if a frame of Python's own belongs to how we call."""
     return any(part in found.tb_frame.f_code.co_filename for part in ("/asyncio/", "/concurrent/", "contextlib"))
 
 

@@ -60,7 +60,7 @@ class RunOutcome(msgspec.Struct, frozen=True):
     """The end of a run: status, reason and duration."""
 
     status: str  #: ``completed``, ``failed``, ``interrupted`` or ``paused``.
-    reason: str  #: Why, unless completed.
+    reason: str  #: Reason, unless completed.
     duration: float  #: Running time in seconds, over all sessions.
 
 
@@ -70,7 +70,7 @@ class Runner(msgspec.Struct):
     setup: RunSetup
     _committed: int = 0
     _projected: int = 0
-    """How many commits the latest checkpoint.json has."""
+    """Number of commits in the latest checkpoint.json."""
     _is_timed: bool = False
     """The clock is the machine's: one of a test stands for no real time, and nothing is timed beside it."""
     _later: asyncio.TimerHandle | None = None
@@ -112,11 +112,11 @@ class Runner(msgspec.Struct):
                 setup.stream.close()
                 setup.store.close()
                 self._close_left()
-            with contextlib.suppress(asyncio.CancelledError):  # whoever stops now does not wait for observers
+            with contextlib.suppress(asyncio.CancelledError):  # a caller that stops now does not wait for observers
                 await setup.stream.drain()
 
     def _observe(self, event: Event) -> None:
-        """Take in what no traversal announces and later prompts may tell of; a sink of the run's stream."""
+        """Take in what no traversal announces and later prompts may mention; a sink of the run's stream."""
         self.setup.state.apply(event)
 
     async def _run_directories(self) -> RunOutcome:
@@ -224,12 +224,12 @@ class Runner(msgspec.Struct):
 
     @property
     def debugging(self) -> Debugging:
-        """Has walks stand still between their steps."""
+        """Pauses walks between their steps."""
         return self.setup.debugging
 
     @property
     def is_stepping(self) -> bool:
-        """Whether the run pauses after a number of stages."""
+        """True if the run pauses after a number of stages."""
         return self.setup.stop_after is not None
 
     def before_stage(self, state: RunState, effect: Execute) -> None:
@@ -294,7 +294,7 @@ class Runner(msgspec.Struct):
         return True
 
     def _restart(self, target: str) -> None:
-        """Go on in a fresh directory: graph values and inputs only (ruling 21)."""
+        """Continue in a fresh directory: graph values and inputs only (ruling 21)."""
         setup = self.setup
         number = setup.state.restarts + 1
         store = setup.store.make_restart(number, setup.run_id)
@@ -373,7 +373,7 @@ class Runner(msgspec.Struct):
         return RunOutcome("interrupted", reason, state.elapsed_seconds)
 
     def _note_fault(self, fault: StorageError) -> None:
-        """Say in the manifest that the run stands still, if the disk takes that; the log needs no word.
+        """Say in the manifest that the run is inactive, if the disk takes that; the log needs no word.
 
         The state may be ahead of the log here, so nothing else is written.
         """
@@ -441,7 +441,7 @@ async def open_backends(lifetimes: Iterable[BackendLifetime], begun: list[Backen
 
 
 async def closed(lifetime: BackendLifetime) -> None:
-    """Close a backend; whatever that comes to, the result is there."""
+    """Close a backend; the result exists in any case."""
     try:
         await lifetime.close()
     except asyncio.CancelledError:  # stopped twice: leave at once, with the result that there is

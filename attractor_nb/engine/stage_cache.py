@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from attractor_nb.stage import StageScope
 
 COMPARED_ENTRIES = 20
-"""How many of a node's newest entries a stage is compared with that has to be executed."""
+"""Number of a node's newest entries that a missed stage is compared with."""
 SHOWN_DIGITS = 16
 
 
@@ -75,9 +75,9 @@ class CacheLookup(msgspec.Struct):
 class StageCache(msgspec.Struct, frozen=True):
     """The cache of a run."""
 
-    store: CacheStore  #: Where results are.
+    store: CacheStore  #: Store of the results.
     pipeline: str  #: The pipeline's name; a stage is compared with earlier ones of its own pipeline.
-    workdir: Path  #: Where commands run, and where the paths of ``cache.files`` begin.
+    workdir: Path  #: Working directory of commands, and base of the paths of ``cache.files``.
 
     async def look(
         self, planned: PlannedNode, handler: Handler, scope: StageScope, context: AttemptContext, graph: Graph
@@ -95,7 +95,7 @@ class StageCache(msgspec.Struct, frozen=True):
             return _recorded(CacheLookup(scope, call, None, CacheLook(refused=refused)))
         entry = self._found(inputs, scope)
         if entry is not None and (problem := _refusal_of(entry, planned, handler, context, graph)):
-            _warn(scope, f"the cached result of {scope.node_id} does not count today: {problem}; it is executed")
+            _warn(scope, f"the cached result of {scope.node_id} is no longer valid: {problem}; it is executed")
             entry = None
         record = CacheLook(inputs.digest, _digests(inputs.values))
         if entry is not None:
@@ -130,7 +130,7 @@ class StageCache(msgspec.Struct, frozen=True):
         """Keep the result of a stage that was executed, if it may be kept.
 
         Args:
-            look: What the look before it came to.
+            look: Result of the lookup before it.
             outcome: How the stage ended, as it will be recorded.
             context: The context of the attempt.
             now: Seconds since 1970 (UTC).
@@ -145,7 +145,7 @@ class StageCache(msgspec.Struct, frozen=True):
 
     def _kept(self, look: CacheLookup, outcome: Outcome, context: AttemptContext, now: float) -> str:
         """Keep a success; why it is not kept, or empty."""
-        assert look.inputs is not None, "whoever has no inputs is not kept"
+        assert look.inputs is not None, "a lookup without inputs is not stored"
         scope = look.scope
         conversation = scope.conversation.read() if scope.conversation else ""
         try:
@@ -234,7 +234,7 @@ class StageCache(msgspec.Struct, frozen=True):
 
 
 _PREFIXES: Final = {"tool": ("tool.",), "parallel.fan_in": ("parallel.",)}
-"""How the engine's keys begin that stages of a type set."""
+"""Prefixes of the engine's keys that stages of a type set."""
 
 
 def _refusal_of(
@@ -293,7 +293,7 @@ def _call_of(
             )
         )
     except Exception as error:  # noqa: BLE001 - whatever somebody's own description raises, the stage can run
-        return StageCall(None, f"saying what it depends on failed: {type(error).__name__}: {error}")
+        return StageCall(None, f"its inputs could not be determined: {type(error).__name__}: {error}")
 
 
 def _recorded(look: CacheLookup) -> CacheLookup:

@@ -1,4 +1,4 @@
-"""Time of a run: how long it has gone on, when it is over, and racing work against what is left.
+"""Time of a run: how long it has continued, when it is over, and racing work against what is left.
 
 All of it is the clock's monotonic time: a wall clock that jumps, by days or back, changes none of it.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 CANCEL_GRACE_SECONDS = 1.0
-"""How long work may take to clean up after its time ran out."""
+"""Time limit for work to clean up after its timeout."""
 
 
 class TimeIsOver(Exception):
@@ -69,7 +69,7 @@ class RunningTime(msgspec.Struct):
         self._holders += 1
 
     def release(self) -> None:
-        """Go on, unless somebody else holds it, too."""
+        """Continue, unless another holder remains."""
         paused = self.paused_seconds
         self._holders -= 1
         if not self._holders:
@@ -77,7 +77,7 @@ class RunningTime(msgspec.Struct):
             self._running.set()
 
     async def sleep(self, seconds: float) -> None:
-        """Let so much running time go by: the clock's time without that in which it stands still."""
+        """Let so much running time go by: the clock's time without that in which it is inactive."""
         left, end, paused = seconds, self.elapsed_seconds + seconds, self.paused_seconds
         while left > 0:
             await self.clock.sleep(left)
@@ -97,7 +97,7 @@ class RunningTime(msgspec.Struct):
         return max(self.elapsed_seconds, self.bound or 0.0)
 
     async def within(self, work: Awaitable[Any]) -> Any:
-        """Await work for as long as the run may go on."""
+        """Await work for as long as the run may continue."""
         left = self.left_seconds
         return await work if left is None else await race(self, work, left)
 
@@ -105,7 +105,7 @@ class RunningTime(msgspec.Struct):
 async def race(
     time: Sleeps, work: Awaitable[Any], seconds: float, *, grace_seconds: float = CANCEL_GRACE_SECONDS
 ) -> Any:
-    """Await work for so many seconds. Work that ignores its cancellation is left behind after a grace."""
+    """Await work for a number of seconds. Work that ignores its cancellation is left behind after a grace."""
     task = asyncio.ensure_future(work)
     timer = asyncio.ensure_future(time.sleep(seconds))
     try:
@@ -136,10 +136,10 @@ SLICE_SECONDS = 5.0
 
 
 def _time_with_sleep() -> Callable[[], float]:
-    """A clock that never jumps back and goes on while the machine sleeps, where there is one."""
+    """A clock that never jumps back and continues while the machine sleeps, where there is one."""
     if hasattr(system_time, "CLOCK_BOOTTIME"):
         return partial(system_time.clock_gettime, system_time.CLOCK_BOOTTIME)
-    if sys.platform == "darwin":  # this one goes on there, and Python's monotonic() does not
+    if sys.platform == "darwin":  # this one continues there, and Python's monotonic() does not
         return partial(system_time.clock_gettime, system_time.CLOCK_MONOTONIC)
     return monotonic
 
@@ -162,12 +162,12 @@ class SystemClock:
 
 
 async def wait_out(seconds: float, now: Callable[[], float], pause: Callable[[float], Awaitable[None]]) -> None:
-    """Wait in slices: a timer stands still while the machine sleeps.
+    """Wait in slices: a timer is paused while the machine sleeps.
 
     Args:
         seconds: How long.
-        now: Seconds on a clock that goes on while the machine sleeps.
-        pause: Waits so many seconds, without those for which it sleeps.
+        now: Seconds on a clock that continues while the machine sleeps.
+        pause: Waits a number of seconds, without those for which the machine sleeps.
     """
     end = now() + seconds
     while (left := end - now()) > 0:

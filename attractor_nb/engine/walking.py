@@ -75,12 +75,12 @@ class StageCommitter(Protocol):
 
     @property
     def is_stepping(self) -> bool:
-        """Whether the run pauses after a number of stages: then its branches go one after the other."""
+        """True if the run pauses after a number of stages: then its branches go one after the other."""
         ...
 
     @property
     def debugging(self) -> Debugging:
-        """Has walks stand still between their steps."""
+        """Pauses walks between their steps."""
         ...
 
     def before_stage(self, state: RunState, effect: Execute) -> None:
@@ -131,7 +131,7 @@ async def walk(  # noqa: C901 - a call for each effect would be paid in each ste
 
 # Walks the branches of a fan-out side by side (spec 3.8, 4.8; ruling 22).
 #
-# Each branch is a traversal of its own with a copy of the context, and commits on its own to the one log, so
+# Each branch is a separate traversal with a copy of the context, and commits on its own to the one log, so
 # a crash repeats only stages that no branch had committed. The fan-out's handler decides when the others need not
 # continue; when the run itself stops, all of them do.
 
@@ -143,8 +143,8 @@ _OWN_KEYS = frozenset({"outcome", "preferred_label", "current_node", "last_stage
 class FanOut(msgspec.Struct):
     """The branches of a fan-out that is under way (``stage.Branches``)."""
 
-    keeper: StageCommitter  #: Keeps what the branches come to.
-    attempts: Attempts  #: What runs attempts where the fan-out is; branches get one of their own.
+    keeper: StageCommitter  #: Commits the results of the branches.
+    attempts: Attempts  #: Attempts of the stages around the fan-out; branches get their own.
     planned: PlannedNode  #: The fan-out.
     started: StageStarted  #: The intent record of its attempt.
     _ids: tuple[str, ...] = ()
@@ -234,7 +234,7 @@ class FanOut(msgspec.Struct):
         """Walk a branch to its end.
 
         Its task alone breaks off where the disk refuses, or somebody presses Ctrl-C, between state and log;
-        others go on until they are cancelled, and the run then says that it was interrupted.
+        others continue until they are cancelled, and the run then says that it was interrupted.
         """
         try:
             return await self._walk_to_end(index, branch_id)
@@ -283,7 +283,7 @@ class FanOut(msgspec.Struct):
         veto = end.veto
         if not status.is_success and not veto and self.attempts.setup.plan.is_gate_strict:
             gate = unanswered_gate(self.attempts.setup.plan, branch.state, self.planned.id)
-            veto = f"strict_gates: nobody answered the human gate {gate} in branch {branch.id}" if gate else ""
+            veto = f"strict_gates: no one answered the human gate {gate} in branch {branch.id}" if gate else ""
         event = ParallelBranchCompleted(
             **self._stage(),
             index=branch.index,
@@ -348,26 +348,26 @@ class RunSetup(msgspec.Struct):
     instructions: Instructions  #: Its instructions, of a supervisor or of people.
     lifetimes: tuple[BackendLifetime, ...] = ()  #: Backends to open before and close after.
     gates: Interviewer | None = None  #: Puts the engine's own questions, as handlers put theirs.
-    stop_after: int | None = None  #: How many stages to run before pausing; None for no pause.
+    stop_after: int | None = None  #: Number of stages to run before pausing; None for no pause.
     is_checkpointed_each_stage: bool = False  #: Write checkpoint.json after every stage (the letter of 5.3).
     is_resumed: bool = False  #: It continues from a recorded state.
     restart_of: str = ""  #: Of a restart, the directory that it continues from; else empty.
     warning: str = ""  #: Something to say at the beginning, or empty.
     #: The record of a rewind, to be written first: it is what makes the run stand there.
     rewound: PipelineRewound | None = None
-    #: The later directory of the run that a rewind leaves; owned until that record is written, so that nobody goes on
+    #: The later directory of the run that a rewind leaves; owned until that record is written, so that nobody continues
     #: in it meanwhile.
     left: RunStore | None = None
-    backend: str = ""  #: What answers prompts, for the record.
-    answers: Answers = ""  #: Who answers in this session, likewise.
-    marks: MarkFold = msgspec.field(default_factory=MarkFold)  #: What must be said of the result so far.
-    saved_marks: ResultMarks = ResultMarks()  #: What the manifest says of it.
-    children: Children | None = None  #: Where stages get child runs.
-    workplace: Workplace | None = None  #: Where agents and the tools of models work.
-    cache: StageCache | None = None  #: Where results of stages are kept; None when nothing is taken from there.
+    backend: str = ""  #: Description of the backend, for the record.
+    answers: Answers = ""  #: Source of answers in this session, for the record.
+    marks: MarkFold = msgspec.field(default_factory=MarkFold)  #: Mark of the result so far.
+    saved_marks: ResultMarks = ResultMarks()  #: Marks in the manifest.
+    children: Children | None = None  #: Factory of child runs.
+    workplace: Workplace | None = None  #: Working directory of agents and of the tools of models.
+    cache: StageCache | None = None  #: Cache of results; None when it is not used.
     #: For a resume: by node, what attempts had consumed that were cut off with their process; the state has it.
     cut_off: Mapping[str, Usage] = {}
-    funds: Funds | None = None  #: What it may spend, with all who share its bounds; None where nothing bounds it.
+    funds: Funds | None = None  #: Its account, below those that share its bounds; None without bounds.
     #: The same of nodes with bounds of their own, by their ids, once they are executed.
     node_funds: dict[str, Funds] = msgspec.field(default_factory=dict[str, "Funds"])
     #: Gives the stores of the runs whose child this one is, the nearest first.
@@ -375,7 +375,7 @@ class RunSetup(msgspec.Struct):
     failures: Failures = msgspec.field(default_factory=Failures)  #: Keeps the latest exceptions of the user's Python.
     unlisted: tuple[str, ...] = ()  #: Those of them that prompts do not carry by themselves.
     walking: set[str] = msgspec.field(default_factory=set[str])  #: Paths of the branches that are being walked.
-    is_paused: bool = False  #: It is being stopped because all that goes on in it waits at gates.
+    is_paused: bool = False  #: It is being stopped because all that is active in it waits at gates.
 
     def read_stage_file(self, node_id: str, name: str, branch: str = "") -> str | None:
         """The text of a file of a stage's latest visit; the store is another one after a restart."""

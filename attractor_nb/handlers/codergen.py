@@ -74,11 +74,11 @@ class CodergenHandler:
 
     @property
     def reserves_requests(self) -> bool:
-        """Whether the backend reserves what each of its requests can cost (``StageScope.paying``)."""
+        """True if the backend reserves what each of its requests can cost (``StageScope.paying``)."""
         return bool(getattr(self._backend, "reserves_requests", False))
 
     def writes_status(self, node: Node) -> bool:
-        """Whether a status.json counts: where the backend can write one. A model without tools cannot (ruling 42)."""
+        """True if a status.json counts: where the backend can write one. A model without tools cannot (ruling 42)."""
         return not answers_only(self._backend, node)
 
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
@@ -196,7 +196,7 @@ def _unanswered(response: str) -> Outcome:
 
 
 def _refused(text: str, problem: str, *remedy: str) -> Outcome:
-    """RETRY, with what the next attempt is told of a response that was not accepted."""
+    """RETRY, with the complaint to the next attempt about a response that was not accepted."""
     return Outcome.retry(problem, complaint=complaint_about(text, problem, *remedy))
 
 
@@ -235,7 +235,7 @@ def rendered_node(node: Node, graph: Graph, get: Callable[[str, Any], Any]) -> N
 def place_of(scope: StageScope) -> RunPaths:
     """The run's id and directories, on which the inputs of a stage must not depend."""
     written = str(scope.logs_root)
-    is_path = os.sep in written  # a single word may stand in any text
+    is_path = os.sep in written  # a single word may be in any text
     return RunPaths(scope.run_id, (*((written,) if is_path else ()), str(scope.logs_root.absolute())))
 
 
@@ -360,7 +360,7 @@ def _file(name: str, scope: StageScope) -> Attachment:
 # a status.json. One with ``response_schema`` asks for a JSON value of that schema. A verdict that is
 # missing or invalid is none: a model that did not say it succeeded did not succeed.
 #
-# Nothing is guessed: a value stands in no other, a part of one is none, and two that could be meant are none.
+# Nothing is guessed: a value is in no other, a part of one is none, and two that could be meant are none.
 
 TRUNCATED: Final = "the response was cut off by the token limit"
 UNCLOSED: Final = "is cut off: a bracket in it is never closed"
@@ -375,7 +375,7 @@ class Found(Struct, frozen=True):
     """A JSON value in an answer, or what looks like one and is none."""
 
     value: Any = None
-    problem: str = ""  #: Why it is none, in words that complete "it …"; or empty.
+    problem: str = ""  #: Reason why it is none, in words that complete "it …"; or empty.
     is_alone: bool = False  #: It is the whole answer, or a fenced block.
 
 
@@ -386,7 +386,7 @@ class NoAnswer(ValueError):
 def json_values(text: str) -> tuple[Found, ...]:
     """The JSON values of an answer, in order: the whole answer where that is one, else those in it.
 
-    A value is a fenced block, or an object or array that stands in no other bracket. One that is never
+    A value is a fenced block, or an object or array that is in no other bracket. One that is never
     closed, or otherwise broken, is there with its problem when it looks like JSON; with it ends what can be
     read where it is never closed. One pass over the text, however it nests.
     """
@@ -475,7 +475,7 @@ def value_that_counts(
 
 
 def asks_for_verdict(node: Node) -> bool:
-    """Whether the node's response must end in a JSON verdict."""
+    """True if the node's response must end in a JSON verdict."""
     return _asks_for_status(node) or bool(node.get("response_schema", str, ""))
 
 

@@ -124,7 +124,7 @@ class FanInHandler:
 
     @property
     def reserves_requests(self) -> bool:
-        """Whether the backend reserves what each of its requests can cost (``StageScope.paying``)."""
+        """True if the backend reserves what each of its requests can cost (``StageScope.paying``)."""
         return bool(getattr(self._backend, "reserves_requests", False))
 
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
@@ -132,7 +132,7 @@ class FanInHandler:
 
         SKIPPED when each candidate was skipped, as its fan-out is (rulings 17a, 20).
 
-        What the backend raises is classed by the engine, and an outcome of its own that is no success is
+        What the backend raises is classed by the engine, and its own outcome that is no success is
         handed on (appendix D).
         """
         try:
@@ -210,7 +210,7 @@ class FanInHandler:
 
 
 def _choice(text: str, ids: Sequence[str]) -> CandidateChoice:
-    """Whom a response names; nobody when a part of it is missing."""
+    """The candidate that a response names; none when a part of it is missing."""
     if isinstance(text, Response) and text.is_truncated:
         return CandidateChoice(problem=TRUNCATED)
     found = json_values(text)

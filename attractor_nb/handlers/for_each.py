@@ -1,7 +1,7 @@
 """A stage that is run once for each item of a list (`for_each`), as child runs side by side (ruling 22).
 
 What the run of an item executes is made of the node when the pipeline is prepared
-(``decisions/planning/item_graphs.py``); how a child run goes on is the business of ``stage.Children``; what the
+(``decisions/planning/item_graphs.py``); how a child run continues is the business of ``stage.Children``; what the
 results mean is decided as for the branches of a fan-out.
 """
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph, Node
 
 SHOWN_CHARACTERS: Final = 60
-"""How much of a value that is no list a failure shows."""
+"""Longest part of a value that a failure shows."""
 _MISSING: Any = object()
 _TYPES: Final = {str: "a text", bool: "a boolean", int: "a number", float: "a number", dict: "an object"}
 
@@ -168,7 +168,7 @@ def _list_of(node: Node, context: Context, graph: Graph) -> list[Any] | Outcome:
         remedy = "ask for one with response_schema, or set one"
         if key in {each.name for each in parse_inputs(graph.get(INPUTS, str, ""))}:
             remedy = f"""give the input as a list: --param '{key}:=["…"]', or params={{"{key}": […]}} in Python"""
-        reason = f'for_each: "{key}" is no list but {kind}{shown}; {remedy}'
+        reason = f'for_each: "{key}" is not a list, but {kind}{shown}; {remedy}'
         return Outcome.fail(reason, is_terminal=True)
     found = cast("list[Any]", value)
     most = node.get(MAX_ITEMS, int, DEFAULT_MAX_ITEMS)
@@ -191,7 +191,7 @@ def _given(context: Context) -> dict[str, Any]:
 
 
 def _is_engines_own(key: str) -> bool:
-    """Whether a key says something of the run that it is in, and of no other."""
+    """True if a key says something of the run that it is in, and of no other."""
     return key in ENGINE_KEYS or key.startswith(RESERVED_PREFIXES)
 
 
@@ -247,7 +247,7 @@ def _judged(policy: FanOutPolicy, results: Sequence[ItemResult]) -> Outcome:
 
 
 def _told(outcome: Outcome, node: Node, results: Sequence[ItemResult]) -> Outcome:
-    """The outcome with what the items came to, and how they ended."""
+    """The outcome with the results of the items, and their status."""
     return outcome.with_updates(
         {
             "last_stage": node.id,

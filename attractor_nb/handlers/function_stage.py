@@ -49,12 +49,12 @@ class StageFunction:
 
     name: str  #: The name by which nodes know it.
     function: Callable[..., Any]  #: The function, sync or async.
-    takes: frozenset[str]  #: Which of ``ARGUMENTS`` it takes.
+    takes: frozenset[str]  #: The names in ``ARGUMENTS`` that it takes.
     source: str  #: Its source code; empty when it cannot be read, as of a function that was typed into ``python``.
 
     @property
     def is_declared(self) -> bool:
-        """Whether it has a ``version``, by which its author says that its result may be taken from the cache."""
+        """True if it has a ``version``, by which its author says that its result may be taken from the cache."""
         return getattr(self.function, "version", None) is not None
 
     @property

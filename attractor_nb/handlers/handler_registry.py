@@ -94,7 +94,7 @@ class HandlerRegistry:
         return frozenset(self._handlers)
 
     def copy(self) -> HandlerRegistry:
-        """A registry of its own with the same handlers."""
+        """A separate registry with the same handlers."""
         return HandlerRegistry(self._handlers)
 
     def __repr__(self) -> str:

@@ -1,6 +1,6 @@
 """A supervisor of a child run: it observes it, judges it, steers it, and waits (spec 4.11).
 
-The child is a run of its own (``stage.Children``). In this process its events wake the manager, so the
+The child is a separate run (``stage.Children``). In this process its events wake the manager, so the
 interval only bounds the time between two observations: ``manager.max_cycles`` counts intervals, not events.
 """
 
@@ -90,7 +90,7 @@ class _Watch(Struct):
     child: Child
     backend: CodergenBackend
     guards: Mapping[str, GuardFunction]
-    own_usage: Usage = field(default_factory=Usage)  #: What the manager's own model calls consumed.
+    own_usage: Usage = field(default_factory=Usage)  #: Usage of the manager's own model calls.
     _steered: int = 0
 
     async def until_done(self) -> Outcome:
@@ -134,10 +134,10 @@ class _Watch(Struct):
         self._steered += 1
         self.scope.files.write_text(f"steer-{self._steered}.md", text)
         if not self.child.steer(text[:MAX_INSTRUCTION_CHARACTERS]):
-            self._warn(f"{self.child.name} cannot be told anything: it runs in another process, or has ended")
+            self._warn(f"{self.child.name} cannot receive an instruction: it runs in another process, or has ended")
 
     async def _composed(self, look: ChildSnapshot) -> str:
-        """An instruction that a model writes; empty when it has none, and then supervision goes on."""
+        """An instruction that a model writes; empty when it has none, and then supervision continues."""
         if not self.node.prompt.strip():
             return ""
         prompt = f"{self.node.prompt}\n\n{_telemetry(look)}"
@@ -263,7 +263,7 @@ def _outcome(node: Node, graph: Graph, child: Child, look: ChildSnapshot, output
     name = child.name
     if owned:
         listed = ", ".join(owned)
-        reason = f"pipeline.outputs of {node.id} would set what the engine says of a stage: {listed}; name it otherwise"
+        reason = f"pipeline.outputs of {node.id} is a key that the engine sets for a stage: {listed}; name it otherwise"
         return Outcome.fail(reason, is_terminal=True).with_updates(updates)
     if look.status == "completed" and not missing:
         return Outcome(StageStatus.SUCCESS, notes=f"{name} completed", context_updates=updates)
@@ -297,7 +297,7 @@ class Charge(Struct, frozen=True):
     """The settings of a manager node."""
 
     poll_seconds: float  #: Time between two looks that are counted.
-    max_cycles: int  #: How many of these before it gives up.
+    max_cycles: int  #: Maximum number of these before it gives up.
     actions: frozenset[str]  #: Its actions in a cycle.
     stop: Condition | None  #: Condition on which it is done, or None.
     guard: Condition | None  #: Condition for going on, or None.
@@ -336,7 +336,7 @@ def actions_of(node: Node) -> list[str]:
 
 
 def holds(condition: Condition | None, context: Context) -> bool:
-    """Whether a condition is there and holds."""
+    """True if a condition is there and holds."""
     if condition is None:
         return False
     outcome, label = context.get_string("outcome"), context.get_string("preferred_label")

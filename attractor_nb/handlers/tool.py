@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 CONTEXT_FILE = "context.json"
 TAIL_CHARACTERS = 500
-"""How much of a failed command's stderr is in its failure reason."""
+"""Longest part of a failed command's stderr in its failure reason."""
 MAX_LINE_CHARACTERS = 4_000
 """Length of ``tool.last_line``: the end of a longer line."""
 LAST_LINE_KEY = "tool.last_line"

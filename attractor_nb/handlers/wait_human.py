@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from attractor_nb.protocols import Interviewer
 
 MAX_ASKED = 10
-"""How often a question is put before a gate that gets only refused answers fails."""
+"""Most times that a gate asks before refused answers fail it."""
 FORM_KEY = "human.gate.form"
-"""Where the context has what was filled in: whole, and each field under ``human.gate.form.<field>``."""
+"""Context key of the form values: all of them, and each field under ``human.gate.form.<field>``."""
 
 ATTRIBUTE: Final = "human.review"
 RESPONSE: Final = "response.md"
@@ -92,7 +92,7 @@ class WaitHumanHandler:
         wanted = node.get("human.default_choice", str, "")
         if wanted and question.default is None:
             known = ", ".join(f"{choice.label!r}" for choice in choices)
-            reason = f"human.default_choice {wanted!r} is none of the choices {known}"
+            reason = f"human.default_choice {wanted!r} is not one of the choices {known}"
             return Outcome.fail(reason, is_terminal=True)
         if question.type in YES_OR_NO and side_of(choices, AnswerValue.YES) is None:
             known = ", ".join(f"{choice.label!r}" for choice in choices)

@@ -28,7 +28,7 @@ else:
     account = later("attractor_nb.account")
 
 MAX_LINES = 10
-"""Wrong lines after which a question is skipped: a pipe that repeats itself must come to an end."""
+"""Wrong lines after which a question is skipped: a pipe that repeats itself must end."""
 _NAME = "console"
 _PROMPTS = {
     QuestionType.MULTIPLE_CHOICE: "Select: ",
@@ -55,7 +55,7 @@ class ConsoleInterviewer(SequentialInterviewer):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether a person can be asked here."""
+        """True if a person can be asked here."""
         return _is_terminal(self._stdin) and _is_terminal(self._stderr)
 
     async def ask(self, question: Question) -> Answer:

@@ -101,6 +101,6 @@ async def _picked(prompt: questionary.Question) -> Any:
         return await prompt.unsafe_ask_async()
     except KeyboardInterrupt:
         # The menu reads keys raw, so Ctrl-C came as a key. Make it the signal that it would have
-        # been, for whoever hosts the run, and wait for that to end the question.
+        # been, for the host of the run, and wait for that to end the question.
         os.kill(os.getpid(), signal.SIGINT)
         return await asyncio.get_running_loop().create_future()

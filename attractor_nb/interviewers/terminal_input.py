@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.question import Form, FormField
 
 MAX_LINES: Final = 10
-"""Wrong lines after which a form is given up: a pipe that repeats itself must come to an end."""
+"""Wrong lines after which a form is given up: a pipe that repeats itself must end."""
 AskField = Callable[["FormField"], Awaitable[str | None]]
 """Puts a field to somebody: the line, or None when there are no more."""
 
@@ -70,7 +70,7 @@ def _take(entry: FormField, line: str, values: dict[str, Any]) -> None:
 
 
 def field_prompt(entry: FormField) -> str:
-    """What a person reads before the line: ``Score (a whole number, at least 0)``."""
+    """Prompt of a field: ``Score (a whole number, at least 0)``."""
     words = expected(entry)
     if entry.kind.value == "texts":
         words = f"{words}, several with commas"

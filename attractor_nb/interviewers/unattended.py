@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 AnswerLike = Answer | Option | str | bool | Sequence[Any] | None
-"""What ``answer_of`` reads."""
+"""Values that ``answer_of`` accepts."""
 
 _NAME = "auto-approve"
 _TEXT = "auto-approved"
@@ -163,7 +163,7 @@ class CallbackInterviewer(SequentialInterviewer):
 
 
 class DeferredInterviewer(SequentialInterviewer):
-    """Waits, for the question's time or for ever."""
+    """Waits, for the question's time or forever."""
 
     waits_for_others = True  #: True: it never answers by itself, and the caller must get the answer elsewhere.
 
@@ -184,7 +184,7 @@ async def _forever() -> Answer:
 class PausingInterviewer(SequentialInterviewer):
     """Pauses the run at its gates, once nothing else in it is under way; the questions wait in its directory."""
 
-    pauses_run = True  #: True: whoever drives the run pauses it.
+    pauses_run = True  #: True: the driver of the run pauses it.
 
     async def ask(self, question: Question) -> Answer:
         """Wait until the run is paused; when the question's time is over, return its default or TIMEOUT."""
@@ -236,17 +236,17 @@ class RecordingInterviewer:
 
     @property
     def refuses_all(self) -> bool:
-        """Whether the inner interviewer has nobody to ask."""
+        """True if the inner interviewer has nobody to ask."""
         return getattr(self._inner, "refuses_all", False)
 
     @property
     def waits_for_others(self) -> bool:
-        """Whether the inner interviewer never answers by itself."""
+        """True if the inner interviewer never answers by itself."""
         return getattr(self._inner, "waits_for_others", False)
 
     @property
     def pauses_run(self) -> bool:
-        """Whether the inner interviewer pauses the run at its gates."""
+        """True if the inner interviewer pauses the run at its gates."""
         return getattr(self._inner, "pauses_run", False)
 
     async def ask(self, question: Question) -> Answer:
@@ -317,7 +317,7 @@ class ReplayInterviewer(SequentialInterviewer):
 
 
 def _place(question: Question, number: int) -> CallSite:
-    """Where a question was put, as far as it says: its id ends in the visit; without one they are counted."""
+    """Place of a question, as far as it is known: its id ends in the visit; without one they are counted."""
     visit = question.id.rpartition(":")[2]
     turn = int(visit) if visit.isascii() and visit.isdigit() else number
     return CallSite(question.stage, turn, branch=question.branch)

@@ -139,7 +139,7 @@ def with_edge(source: str, target: str) -> RepairedGraph:
 
 
 def with_attribute_named(scope: Scope, name: str, meant: str) -> RepairedGraph:
-    """An attribute under another name, wherever it stands in a scope."""
+    """An attribute under another name, wherever it is in a scope."""
 
     def renamed(attrs: Mapping[str, AttrValue]) -> Mapping[str, AttrValue] | None:
         if name not in attrs or meant in attrs:
@@ -153,7 +153,7 @@ def with_attribute_named(scope: Scope, name: str, meant: str) -> RepairedGraph:
 
 
 def with_value(scope: Scope, name: str, written: AttrValue, meant: str) -> RepairedGraph:
-    """Another value of an attribute, wherever it stands in a scope."""
+    """Another value of an attribute, wherever it is in a scope."""
 
     def valued(attrs: Mapping[str, AttrValue]) -> Mapping[str, AttrValue] | None:
         return MappingProxyType({**attrs, name: meant}) if attrs.get(name) == written else None

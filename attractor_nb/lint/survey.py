@@ -305,11 +305,11 @@ class LintOptions:
     #: Gives the JSON Schema of what a registered model leaves of a value, by its name; None where nobody can tell.
     stored_schema: Callable[[str], Mapping[str, Any] | None] = no_schema
     allow_many_exits: bool = False  #: Several exit nodes are accepted (ruling 7).
-    #: What is wrong with the child pipelines that the graph names, as who can read files has found.
+    #: Problems of the child pipelines that the graph names, found by a reader of files.
     child_problems: Sequence[ChildProblem] = ()
     #: By node: the inputs that its child declares and that only the node can give, or may.
     child_inputs: Mapping[str, Sequence[Input]] = field(default_factory=dict[str, "Sequence[Input]"])
-    #: What is wrong with the files that texts name, as who can read files has found.
+    #: Problems of the files that texts name, found by a reader of files.
     text_problems: Sequence[TextFileProblem] = ()
     taken_over: frozenset[str] = frozenset()  #: Built-in types that the caller's own handlers execute, as they see fit.
 
@@ -322,7 +322,7 @@ Thing = Graph | Node | Edge
 class Suspect(NamedTuple):
     """An attribute that some rule has something to say about."""
 
-    thing: Thing  #: Whose attribute it is.
+    thing: Thing  #: The owner of the attribute.
     scope: Scope
     name: str  #: The attribute's name.
     value: AttrValue
@@ -481,7 +481,7 @@ def _outward_edit(edit: TextEdit) -> TextEdit | None:
 def appending(graph: Graph, statement: str, title: str) -> Fix:
     """The fix that adds a statement at the end of the graph.
 
-    Only says so when the last brace of the source may stand in a comment.
+    Only says so when the last brace of the source may be in a comment.
     """
     source = graph.source
     end = _end_of_graph(source.text) if source else None
@@ -514,7 +514,7 @@ class Finding(NamedTuple):
     span: Span | None = None  #: Its place in the source, or None for graphs that came from no text.
     node_id: str = ""  #: The node concerned, or empty.
     edge: tuple[str, str] | None = None  #: Source and target of the edge concerned, or None.
-    fix: Fix | None = None  #: How to fix it, or None.
+    fix: Fix | None = None  #: The remedy, or None.
     severity: Severity | None = None  #: Another severity than the rule's own, or None.
     #: For a misspelling: gives the graph without it, so that what it entails is not told, too.
     meant: RepairedGraph | None = None
@@ -525,7 +525,7 @@ class Rule:
     """A built-in rule; as a ``LintRule`` it can also be applied alone."""
 
     name: str  #: Its identifier.
-    severity: Severity  #: How bad its findings are, unless a finding says otherwise.
+    severity: Severity  #: Severity of its findings, unless a finding has its own.
     check: Callable[[Survey], Iterable[Finding]] = field(repr=False)  #: Finds things in a surveyed graph.
 
     @property

@@ -1,6 +1,6 @@
 """Names that a graph's texts or its callers use and that only the values of a run can fill.
 
-Lint cannot judge them: it does not know the values. Whoever has them asks here before anything runs.
+Lint cannot judge them: it does not know the values. The caller with the values asks here before anything runs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class OpenVariable(msgspec.Struct, frozen=True):
     is_first: bool  #: No stage before the node can set it.
 
     def is_filled(self, given: Collection[str]) -> bool:
-        """Whether one of these values is its own, or has it as a field.
+        """True if one of these values is its own, or has it as a field.
 
         >>> OpenVariable("a", "prompt", "ticket.title", True).is_filled(["ticket"])
         True
@@ -102,6 +102,6 @@ def key_that_nothing_sets(survey: Survey, keys: Iterable[str], given: Collection
 
 
 def _names_a_part(key: str, given: Collection[str]) -> bool:
-    """Whether a key is one of these, or continues into the value of one."""
+    """True if a key is one of these, or continues into the value of one."""
     names = key.split(".")
     return any(".".join(names[:count]) in given for count in range(1, len(names) + 1))

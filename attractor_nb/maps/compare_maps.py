@@ -54,7 +54,7 @@ class RowPair:
 
     @property
     def is_same(self) -> bool:
-        """Whether both are there and nothing differs."""
+        """True if both are there and nothing differs."""
         return self.a is not None and self.b is not None and not self.differences
 
     @property
@@ -87,7 +87,7 @@ class MapComparison(Displayed):
 
     @property
     def is_same(self) -> bool:
-        """Whether nothing differs but times, ids and what it cost."""
+        """True if nothing differs but times, ids and what it cost."""
         return self.a.view.status == self.b.view.status and not self.changes and not self.differing
 
     @property
@@ -145,7 +145,7 @@ class MapComparison(Displayed):
             f"{count:,} {_status_word(a)} → {_status_word(b)}" for (a, b), count in self.transitions.items()
         )
         parts = [
-            f"{_count(signs['≠'], 'row')} came out otherwise: {turned}" if signs["≠"] else "",
+            f"{_count(signs['≠'], 'row')} with another status: {turned}" if signs["≠"] else "",
             f"{_count(signs['≈'], 'row')} with other outputs or reasons" if signs["≈"] else "",
             f"{_count(signs['A'], 'row')} only in A" if signs["A"] else "",
             f"{_count(signs['B'], 'row')} only in B" if signs["B"] else "",

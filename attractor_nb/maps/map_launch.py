@@ -122,7 +122,7 @@ def continue_map(
     if failed not in FAILED:
         raise OptionError(f"failed must be keep or retry, not {failed!r}")
     if request.of_rows.durability == "none" or request.own.map_dir is not None:
-        raise OptionError("a map goes on in its own directory", hint='leave map_dir and durability="none" out')
+        raise OptionError("a map continues in its own directory", hint='leave map_dir and durability="none" out')
     facts = read_map(path)
     recorded = choices_for(pipeline.graph, path, request.of_rows)
     of_rows = with_recorded_backend(request.of_rows, facts)
@@ -264,7 +264,7 @@ def _launch(
         if recorder is not None:
             recorder.close()
         if job is not None:
-            job.future.cancel()  # whoever shows it learns that nothing comes
+            job.future.cancel()  # its view learns that nothing comes
         raise
     job.start(partial(drive, handle, behind, work))  # from here on the work closes its directory
     if not request.is_waited_for:
@@ -289,7 +289,7 @@ def _transport(
 
 def _refuse_interrupted(interrupt: HeldInterrupt, behind: HandleJob[MapResult]) -> None:
     if interrupt.is_noted:
-        raise RunInterrupted("the map was stopped before it began", hint=behind.how_to_go_on)
+        raise RunInterrupted("the map was stopped before it began", hint=behind.resume_hint)
 
 
 # A running map, and its result: a small value for each row, the details on disk.
@@ -315,16 +315,16 @@ class MapResult(Displayed, Sequence["RowResult"]):
     Iterating gives the rows, in the order of the inputs.
     """
 
-    status: str  #: ``success`` when all rows succeeded; ``fail``; or ``interrupted``: a resume goes on with it.
-    reason: str  #: Why, unless success.
+    status: str  #: ``success`` when all rows succeeded; ``fail``; or ``interrupted``: a resume continues it.
+    reason: str  #: Reason, unless success.
     rows: Sequence[RowResult]  #: All rows, in the order of the inputs.
     inputs: Sequence[Mapping[str, Any]] = field(repr=False)  #: The inputs of each row.
     map_id: str
     directory: Path | None  #: Its directory; None when nothing is kept.
-    pipeline: Definition = field(repr=False)  #: What ran.
+    pipeline: Definition = field(repr=False)  #: The pipeline that ran.
     view: MapView = field(repr=False)  #: The same as it is shown.
     outputs: Sequence[str] = ()  #: The context keys that were asked of each row.
-    cassette: CassetteReport | None = None  #: What its rows had of their cassette; None without one.
+    cassette: CassetteReport | None = None  #: Cassette report of its rows; None without one.
 
     @overload
     def __getitem__(self, row: int) -> RowResult: ...
@@ -344,7 +344,7 @@ class MapResult(Displayed, Sequence["RowResult"]):
 
     @property
     def is_success(self) -> bool:
-        """Whether all rows succeeded."""
+        """True if all rows succeeded."""
         return self.status == "success"
 
     @property
@@ -386,7 +386,7 @@ class MapResult(Displayed, Sequence["RowResult"]):
 
     @property
     def is_simulated(self) -> bool:
-        """Whether answers in them are made up, at least in part."""
+        """True if answers in them are made up, at least in part."""
         return self.view.marks.is_simulated
 
     @property
@@ -418,7 +418,7 @@ class MapResult(Displayed, Sequence["RowResult"]):
     def to_frame(self) -> Any:
         """A pandas DataFrame: a line for each row, with its inputs, how it ended, and its outputs.
 
-        An input or output of the name of a column of ours gets ``inputs.`` or ``outputs.`` before it.
+        An input or output with the name of one of the fixed columns gets ``inputs.`` or ``outputs.`` before it.
         """
         try:
             import pandas as pd  # noqa: PLC0415 - optional, and slow to import
@@ -528,7 +528,7 @@ class MapRun(Displayed, Handle[MapResult]):
         self._future().add_done_callback(lambda _: function())
 
     def stop(self) -> None:
-        """Start no further rows; those that run come to their end. From any thread; see ``cancel``."""
+        """Start no further rows; active rows run to their end. From any thread; see ``cancel``."""
         self._rows.stop()
 
     def _where_stopped(self) -> str:

@@ -1,6 +1,6 @@
 """``map.export_html()``: a whole map as one file that opens anywhere, without a kernel and without a network.
 
-The page is its own table: all of it stands there for who runs no script, and with it the rows can be sorted and found.
+The page is its own table: all of it is there for who runs no script, and with it the rows can be sorted and found.
 It is for sending away, so everything in it is without secrets, and nothing says where on this machine the map lies.
 """
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 ROWS: Final = ("failed", "all")
 MAX_CHARS: Final = 3_000_000
-"""What the values of a page may take up."""
+"""Most characters of the values of a page."""
 LIMITS: Final = (4_000, 1_000, 300, 80)
 """Characters of a value, tried one after the other until the page is small enough."""
 MAX_ROWS: Final = 10_000
@@ -58,7 +58,7 @@ def export_map(thing: object, path: str | PathLike[str] | None = None, *, rows: 
     Args:
         thing: A map, its result, or its directory.
         path: Where; by default ``map-<id>.html`` in the current directory. A file that is there is replaced.
-        rows: ``failed`` or ``all``: each of these rows is written as a page of its own, in a folder beside it.
+        rows: ``failed`` or ``all``: each of these rows is written as a separate page, in a folder beside it.
 
     Returns:
         The file.
@@ -226,7 +226,7 @@ def _table(record: MapRecord, rows: Sequence[RecordedRow], links: Mapping[int, s
 
 
 Made = tuple["str | Markup", "float | None"]
-"""What stands in a cell, and what it is sorted by if not by that."""
+"""Content of a cell, and its sort key if that differs."""
 
 
 def _cell(title: str, kind: str, made: Made) -> Markup:

@@ -47,7 +47,7 @@ class ActiveRow:
     """A row that runs now."""
 
     row: int  #: Its number.
-    since: float  #: When it was begun or gone on with, on the monotonic clock.
+    since: float  #: When it was begun or continued, on the monotonic clock.
     stage: str = ""  #: The stage that runs, or empty.
 
 
@@ -57,19 +57,19 @@ class MapView:
 
     name: str  #: Name of the pipeline.
     row_count: int
-    #: How many rows ended in which way.
+    #: Number of rows by status.
     counts: dict[RowStatus, int] = field(default_factory=lambda: dict.fromkeys(ROW_STATUSES, 0))
     under_way: dict[int, ActiveRow] = field(default_factory=dict[int, ActiveRow])  #: The rows that run now, by number.
     #: The rows that failed, in the order in which they did.
     failures: list[RowResult] = field(default_factory=list["RowResult"])
     #: The rows that ended last, the newest last.
     latest: deque[RowResult] = field(default_factory=lambda: deque["RowResult"](maxlen=LATEST_ROWS))
-    usage: Usage = field(default_factory=Usage)  #: What all ended rows consumed.
-    marks: ResultMarks = field(default_factory=ResultMarks)  #: What must be said of their results together (ruling 48).
+    usage: Usage = field(default_factory=Usage)  #: Usage of all ended rows.
+    marks: ResultMarks = field(default_factory=ResultMarks)  #: Mark of their results together (ruling 48).
     began: float = field(default_factory=time.monotonic)  #: When the call was, on the monotonic clock.
     duration: float | None = None  #: Seconds of the whole, once it has ended; else None.
     status: str = "running"  #: ``running``, or how it ended: ``success``, ``fail`` or ``interrupted``.
-    reason: str = ""  #: Why no further rows are started, or why it ended so; else empty.
+    reason: str = ""  #: Reason why no further rows are started, or of its end; else empty.
 
     @property
     def ended_count(self) -> int:
@@ -78,7 +78,7 @@ class MapView:
 
     @property
     def is_ended(self) -> bool:
-        """Whether nothing more will happen by itself."""
+        """True if nothing more will happen by itself."""
         return self.duration is not None
 
     @property
@@ -121,7 +121,7 @@ class ShownRow:
 
     status: str  #: ``running``, or how it ended.
     row: str  #: Its number, or empty.
-    time: str  #: How long it took, or takes so far.
+    time: str  #: Its duration so far.
     words: str  #: The stage that runs, or why it failed.
 
     @property

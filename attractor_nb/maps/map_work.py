@@ -49,26 +49,26 @@ STOPPED = "stopped"
 class MapWork:
     """The work of one map."""
 
-    pipeline: Definition  #: What runs.
+    pipeline: Definition  #: The pipeline to run.
     tasks: Sequence[RowTask]  #: All rows.
     options: MapOptions  #: The map's own options.
     run_options: RunOptions  #: Those of each row.
-    view: MapView  #: What is shown of it.
+    view: MapView  #: The displayed state.
     directory: MapDirectory | None  #: The map's directory; None when nothing is kept.
     backend: CodergenBackend | None  #: Answers the prompts of all rows; None: each row has one of its own.
     recorder: SessionRecorder | None = None  #: Keeps the session's status, or None.
     shipping: Shipping | None = None  #: The way to the workers of ``executor=``, for all rows; opened and closed here.
     shipment: Shipment | None = None  #: The way of whole rows on it; None when their stages travel.
-    #: What the calls of all rows are recorded on or replayed from; None without a cassette.
+    #: Recording of the calls of all rows; None without a cassette.
     recording: Recording | None = None
-    results: dict[int, RowResult] = field(default_factory=dict[int, RowResult])  #: How each row ended, so far.
+    results: dict[int, RowResult] = field(default_factory=dict[int, RowResult])  #: Results of the rows so far.
     #: Called with each row that has ended; quick.
     observers: list[Callable[[RowResult], object]] = field(default_factory=list["Callable[[RowResult], object]"])
     _bounds: MapBounds = field(init=False)
     _funds: Funds | None = field(init=False)
-    """What all rows may spend; None where nothing bounds them together."""
+    """Common account of all rows; None without common bounds."""
     _spent_before: dict[int, Funds] = field(default_factory=dict[int, Funds])
-    """What rows had spent that are still to be taken up."""
+    """Earlier spending of rows that are still to be resumed."""
     _halted: str = ""
     _is_interrupted: bool = False
     _running: dict[int, asyncio.Task[RowResult]] = field(default_factory=dict[int, "asyncio.Task[RowResult]"])
@@ -78,7 +78,7 @@ class MapWork:
         self._funds = _funds_of(self._bounds)
 
     def stop(self) -> None:
-        """Start no further rows; those that run come to their end. From any thread."""
+        """Start no further rows; active rows run to their end. From any thread."""
         self._halt(STOPPED, is_interrupted=True)
 
     async def run(self) -> None:
@@ -196,14 +196,14 @@ class MapWork:
         claim = await funds.claim(f"row {task.row}", kind="row")
         if claim.refused is not None:
             return RowResult(task.row, "not_started", reason=claim.refused.reason)
-        came_to = None
+        actual = None
         try:
             result = await shipment.run(task)
-            came_to = result.usage
-            funds.settle(came_to)
+            actual = result.usage
+            funds.settle(actual)
             return result
         finally:
-            funds.release(claim, came_to)
+            funds.release(claim, actual)
 
     def _tell(self, observer: Callable[[RowResult], object], result: RowResult) -> None:
         try:
@@ -480,7 +480,7 @@ def _frame_rows(frame: Any) -> Iterable[dict[str, Any]]:
 
 
 def _is_single(value: object) -> bool:
-    """Whether a cell of a DataFrame holds one value, of which can be said that it is missing."""
+    """True if a cell of a DataFrame holds one value, of which can be said that it is missing."""
     return not isinstance(value, list | dict | tuple | set) and not hasattr(value, "__array_interface__")
 
 

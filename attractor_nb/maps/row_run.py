@@ -71,7 +71,7 @@ class RowTask:
     inputs: Mapping[str, Any]  #: Its context inputs, those common to all rows too.
     directory: Path | None  #: Its run directory; None when nothing is kept.
     outputs: Sequence[str] = ()  #: Context values to keep of it.
-    on_graph_change: str = "error"  #: What to do when it began with another graph; see ``Pipeline.resume``.
+    on_graph_change: str = "error"  #: Rule for a changed graph; see ``Pipeline.resume``.
     is_failure_retried: bool = False  #: When it has failed, it goes back to the stage that it failed in.
 
 
@@ -83,8 +83,8 @@ class RowServices:
     sinks: Sequence[EventSink] = ()  #: Take the row's events; quick, and never raising.
     #: The way to the workers, open already; None: each row has one of its own, if any.
     shipping: Shipping | None = None
-    tape: Tape | None = None  #: What the calls of all rows are recorded on or replayed from; None without a cassette.
-    funds: Funds | None = None  #: What the row may spend, with the others; None where nothing bounds them together.
+    tape: Tape | None = None  #: Recording of the calls of all rows; None without a cassette.
+    funds: Funds | None = None  #: Account of the row, below the common one; None without common bounds.
 
 
 _NO_PLUGS = RowServices()
@@ -172,7 +172,7 @@ def _finished(pipeline: Definition, task: RowTask, options: RunOptions, seams: I
     run = load_execution(directory, pipeline)
     last = read_last_event(run.logs_root)
     if isinstance(last, PipelineFailed) and last.is_resumable:
-        return None  # a bound, or a backend that was down: it may go on now
+        return None  # a bound, or a backend that was down: it may continue now
     if current.manifest.get("status") != current.status:
         complete_end(pipeline, directory, options, seams)
     return msgspec.structs.replace(_row_result(task, run.result(0.0)), was_finished=True)
@@ -315,13 +315,13 @@ _OF_THE_CALLER: Final = frozenset(
 )
 """Options that the coordinator follows for a row that travels: what it begins with, where it is kept, who sees it."""
 UNKNOWN = (
-    "it was begun on a worker and did not come back, so what it did is not known; "
+    "it was started on a worker that was lost, so its effects are unknown; "
     'resume_map(…, on_interrupted="rerun") runs it again'
 )
 
 
 def ships_rows(pipeline: Definition, options: RunOptions, plan: Plan, ship: str | None) -> bool:
-    """Whether whole rows travel, or stages.
+    """True if whole rows travel, or stages.
 
     Args:
         pipeline: What runs.
@@ -337,12 +337,12 @@ def ships_rows(pipeline: Definition, options: RunOptions, plan: Plan, ship: str 
         return False
     problem = _why_not(pipeline, options, plan)
     if problem and ship == ROWS:
-        raise OptionError(f"whole rows cannot travel to workers: {problem}", hint='use ship="stages"')
+        raise OptionError(f"whole rows cannot be sent to workers: {problem}", hint='use ship="stages"')
     return not problem and (ship == ROWS or not _is_once(plan))
 
 
 def _is_once(plan: Plan) -> bool:
-    """Whether a stage may have an effect that must not happen twice unasked."""
+    """True if a stage may have an effect that must not happen twice unasked."""
     return any(planned.on_interrupted != RERUN for planned in plan.nodes.values())
 
 
@@ -389,12 +389,12 @@ def _staying(options: RunOptions) -> str:
 class Shipment:
     """The way of whole rows to the workers, and back."""
 
-    shipping: Shipping  #: The way; whoever has it opens it.
+    shipping: Shipping  #: The way to workers; its owner opens it.
     map_id: str  #: The map; with the row's number it is the id of the row's run.
-    work: dict[str, Any]  #: What is the same for all rows, as plain values.
+    work: dict[str, Any]  #: Values that all rows share, as plain values.
     plug: bytes  #: The pickled backend and handlers.
     is_once: bool  #: A row must not be begun twice unasked.
-    directory: MapDirectory | None  #: Where rows are kept; None when nothing is.
+    directory: MapDirectory | None  #: Directory of the rows; None when nothing is stored.
 
     async def run(self, task: RowTask) -> RowResult:
         """Have a row run, and write its directory."""
@@ -428,7 +428,9 @@ class Shipment:
         result = RowResult.from_plain(report.value)
         if report.left_out:
             LOGGER.warning(
-                "row %s: stayed on its worker, for they are no plain files: %s", task.row, "; ".join(report.left_out)
+                "row %s: not returned by its worker, because they are not plain files: %s",
+                task.row,
+                "; ".join(report.left_out),
             )
         if self.directory is not None and report.files:
             self.directory.put_row(task.row, report.files, partial(_check_run, run_id))
@@ -439,7 +441,7 @@ def _check_run(run_id: str, directory: Path) -> None:
     """Check that a directory holds a whole run, and which."""
     events = read_run(directory).events
     if not events or events[0].run_id != run_id:
-        raise StorageError(f"what came back is not run {run_id}", path=str(directory))
+        raise StorageError(f"the returned run is not run {run_id}", path=str(directory))
 
 
 def shipment_of(

@@ -51,18 +51,18 @@ class StoredMap:
     map_id: str  #: The map.
     rows: tuple[RowResult, ...]  #: Its rows that no process works at, in order.
     view: MapView  #: The same with those under way, and in numbers.
-    damages: Mapping[str, str]  #: What is damaged, by the name of a file or a row's directory.
-    #: Where each row stands that was begun: its run directory, or a restart in it.
+    damages: Mapping[str, str]  #: Damage, by the name of a file or a row's directory.
+    #: Directory of each row that was started: its run directory, or a restart in it.
     places: Mapping[int, Path] = field(default_factory=dict[int, "Path"])
 
     @property
     def is_live(self) -> bool:
-        """Whether a process works at it."""
+        """True if a process works at it."""
         return not self.view.is_ended
 
     @property
     def has_unfinished_rows(self) -> bool:
-        """Whether a resume has something to do."""
+        """True if a resume has something to do."""
         return bool(self.view.counts["interrupted"] or self.view.counts["not_started"])
 
     def to_plain(self) -> dict[str, Any]:
@@ -218,7 +218,7 @@ def _survey(pipeline: Definition) -> Survey:
 # Everything in it is without secrets, for both leave the machine.
 
 USUAL_OUTPUTS: Final = ("last_response",)
-"""What is shown of rows whose map was asked for no outputs."""
+"""Outputs of rows whose map names none."""
 _ABSENT: Final = object()
 
 
@@ -230,13 +230,13 @@ class RecordedRow:
     status: str  #: ``success``, ``fail``, ``interrupted``, ``not_started``, or ``running``.
     inputs: Mapping[str, Any] | None  #: Its inputs; None where they are lost.
     inputs_hash: str  #: Of them as JSON.
-    #: What the map was asked to keep of it, as far as it has it.
+    #: Requested outputs of the row, as far as it has them.
     outputs: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    reason: str = ""  #: Why it failed or stopped; of one that runs its stage.
+    reason: str = ""  #: Reason of a failure or stop; for an active row its stage.
     stage: str = ""  #: The stage in which it failed, or empty.
     seconds: float = 0.0  #: Its running time.
     usage: Usage = field(default_factory=Usage)
-    mark: str = ""  #: What must be said of its result (ruling 48).
+    mark: str = ""  #: Mark of its result (ruling 48).
     directory: str = ""  #: Name of its run directory in the map's, or empty.
 
 
@@ -246,15 +246,15 @@ class MapRecord:
 
     map_id: str
     directory: Path | None  #: The map's directory; None when nothing is kept.
-    view: MapView  #: How it stands, in numbers.
+    view: MapView  #: Its state, in numbers.
     rows: tuple[RecordedRow, ...]  #: All rows, in the order of the inputs.
     outputs: tuple[str, ...]  #: The context keys that are kept of each row.
-    graph: Graph | None  #: What runs; None when its text is lost.
-    facts: Mapping[str, str]  #: How it runs, by name: what answers prompts.
+    graph: Graph | None  #: The graph; None when its text is lost.
+    facts: Mapping[str, str]  #: Facts about its execution, by name, such as the backend.
 
 
 def is_a_map(thing: object) -> bool:
-    """Whether a value is a map, its result, or names its directory."""
+    """True if a value is a map, its result, or names its directory."""
     if isinstance(getattr(thing, "view", None), MapView):
         return True
     place: object = getattr(thing, "logs_root", thing)  # an entry of runs(), too

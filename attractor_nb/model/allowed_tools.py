@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 SERVER_PREFIX: Final = "mcp:"
 ALL_TOOLS: Final = "*"
 SERVER_FIELDS: Final = ("command", "env", "url", "headers", "timeout")
-"""What `mcp.NAME.…` of a graph may say of a server."""
+"""Settings `mcp.NAME.…` of a server in a graph."""
 SERVER_AUTHORITY: Final = ("command", "env", "url", "headers")
-"""What of it decides which program is started, which server is asked, and what of the environment they get."""
+"""Settings that decide which program is started, which server is asked, and which variables they get."""
 DEFAULT_SECONDS: Final = 120.0
-"""How long a tool of a server may take, where the graph does not say."""
+"""Default time limit of a tool of a server."""
 TOOL_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
-"""What a function may be called as a tool: providers take no other names."""
+"""Valid name of a function as a tool: providers accept no other."""
 _HEADER: Final = re.compile(r"([A-Za-z0-9!#%&'*+.^_`|~-]+)\s*:\s*([^$]*)\$(?:\{(\w+)\}|(\w+))([^$]*)\Z")
 _OWN_HEADERS: Final = frozenset(
     {"accept", "accept-encoding", "connection", "content-length", "content-type", "host", "transfer-encoding"}
 )
-"""What the client says itself, next to all that begins with `mcp-`."""
+"""Headers that the client sets itself, besides those that begin with `mcp-`."""
 CLAUDE_TOOLS: Final = frozenset(
     {"Bash", "Edit", "Glob", "Grep", "LS", "MultiEdit", "NotebookEdit", "NotebookRead", "Read", "Task", "TodoWrite"}
     | {"WebFetch", "WebSearch", "Write"}
 )
-"""What the agent `claude` calls its tools: graphs written for it name them, also with a pattern, `Bash(git:*)`."""
+"""Tool names of the agent `claude`: graphs written for it name them, also with a pattern, `Bash(git:*)`."""
 _PATTERN: Final = re.compile(r"([A-Za-z]+)(?:\([^()\x00-\x1f]*\))?\Z")
 _SERVER_ATTRIBUTE: Final = re.compile(r"mcp\.([A-Za-z_][A-Za-z0-9_]*)\.(\w+)\Z")
 
@@ -100,7 +100,7 @@ class ServerDeclaration(msgspec.Struct, frozen=True):
     name: str  #: Its name, the middle of `mcp.NAME.command`.
     command: str  #: The command that starts it, for the shell; empty for a server that has an address.
     variables: tuple[str, ...]  #: Names of environment variables that its command gets beside those of every command.
-    timeout_seconds: float  #: How long one of its tools may take.
+    timeout_seconds: float  #: Time limit of one of its tools.
     url: str = ""  #: The address at which it answers over HTTP.
     headers: str = ""  #: The headers that it gets, as they are written.
 
@@ -109,9 +109,9 @@ class ServerHeader(msgspec.Struct, frozen=True):
     """A header of HTTP whose value comes from an environment variable."""
 
     name: str  #: Its name.
-    before: str  #: What stands before the variable's value.
+    before: str  #: Text before the variable's value.
     variable: str  #: The name of the variable.
-    after: str = ""  #: What stands behind it.
+    after: str = ""  #: Text after it.
 
 
 def read_headers(text: str) -> tuple[ServerHeader, ...]:

@@ -40,7 +40,7 @@ def read_bounded_json(
 
 
 def is_too_deep(text: str) -> bool:
-    """Whether a text, if it is JSON, is nested deeper than ``MAX_DEPTH`` levels."""
+    """True if a text, if it is JSON, is nested deeper than ``MAX_DEPTH`` levels."""
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return False
     depth = 0

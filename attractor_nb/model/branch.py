@@ -1,6 +1,6 @@
 """Results and paths of the branches of a fan-out (spec 4.8; ruling 22).
 
-A branch has an id of its own among its fan-out's (its first node, as a rule) and a path in the run:
+A branch has its own id among its fan-out's (its first node, as a rule) and a path in the run:
 ``fan/a``, and ``fan/a/inner/x`` for a fan-out within it. The parts of a path are percent-quoted.
 """
 
@@ -29,30 +29,30 @@ class BranchResult(msgspec.Struct, frozen=True):
     id: str  #: The branch, among those of its fan-out.
     #: The outcome of its last stage; FAIL when a failure had no way on; SKIPPED when it was cancelled.
     status: StageStatus
-    notes: str = ""  #: What its last stage said.
-    context_updates: Mapping[str, Any] = {}  #: What its stages changed, with the last value of each key.
+    notes: str = ""  #: Notes of its last stage.
+    context_updates: Mapping[str, Any] = {}  #: Context changes of its stages, with the last value of each key.
     score: float = 0.0  #: A number by which branches are ranked, from the key ``score``; 0 without one.
-    failure_reason: str = ""  #: Why it failed or was cancelled, or empty.
-    usage: Usage | None = None  #: What its stages consumed, or None.
-    exit_id: str = ""  #: The exit node that it came to, or empty.
-    veto: str = ""  #: Why the fan-out fails whatever its policies say, or empty.
-    return_target: str = ""  #: Where the fan-out is to go on, then, or empty (ruling 36).
+    failure_reason: str = ""  #: Reason of the failure or cancellation, or empty.
+    usage: Usage | None = None  #: Usage of its stages, or None.
+    exit_id: str = ""  #: The exit node that it reached, or empty.
+    veto: str = ""  #: Reason why the fan-out fails under any policy, or empty.
+    return_target: str = ""  #: Node where the fan-out continues then, or empty (ruling 36).
     is_unmeasured: bool = False  #: Its last stage could not be executed for a reason outside the pipeline (ruling 51).
     is_idle: bool = False  #: Each of its stages was skipped, and it has no other (ruling 17a).
 
     @property
     def is_success(self) -> bool:
-        """Whether it counts as a success."""
+        """True if it counts as a success."""
         return self.status.is_success
 
     @property
     def has_worked(self) -> bool:
-        """Whether it is a success of stages that were executed."""
+        """True if it is a success of stages that were executed."""
         return self.is_success and not self.is_idle
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether it was not brought to its end because the others had decided."""
+        """True if it was not brought to its end because the others had decided."""
         return self.status is StageStatus.SKIPPED
 
     def to_plain(self) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class ItemResult(BranchResult, frozen=True, kw_only=True):
 
     index: int  #: The item's place in the list, from 0.
     run_id: str = ""  #: The run's id; empty when it never began.
-    output: Any = None  #: What it came to: the response text, or the outputs of a sub-pipeline; None when it failed.
+    output: Any = None  #: Its result: the response text, or the outputs of a sub-pipeline; None when it failed.
 
     def to_plain(self) -> dict[str, Any]:
         """The entry in ``<node>.results``: all keys, always."""

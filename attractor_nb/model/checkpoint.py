@@ -24,7 +24,7 @@ class Checkpoint(Record, frozen=True, kw_only=True):
     graph_hash: str = ""  #: Content hash of the graph that ran.
     timestamp: float  #: When it was made, in seconds since 1970 (UTC).
     current_node: str  #: The last completed node; empty before the first.
-    next_node: str = ""  #: Where the run goes on; empty when it ended or when a foreign writer did not say.
+    next_node: str = ""  #: Node where the run continues; empty when it ended or when a foreign writer named none.
     completed_nodes: list[str]  #: All completed nodes in order, a node once per visit.
     node_retries: dict[str, int] = msgspec.field(default_factory=no_values)  #: Retries used, by node.
     node_outcomes: dict[str, str] = msgspec.field(default_factory=no_values)  #: Latest status, by node.
@@ -32,10 +32,10 @@ class Checkpoint(Record, frozen=True, kw_only=True):
     #: The context, large values as references; ``context`` in the file.
     context_values: dict[str, Any] = msgspec.field(name="context")
     logs: tuple[str, ...] = ()  #: The run log.
-    usage: Usage = Usage()  #: What model calls consumed.
+    usage: Usage = Usage()  #: Usage of model calls.
     log_sequence: Count = 0  #: Number of the last record of the event log that is in here.
     log_offset: Count = 0  #: Byte offset after that record.
-    #: What the traversal keeps, in its own form (``decisions.kept_state``).
+    #: State of the traversal, in its own form (``decisions.kept_state``).
     state: dict[str, Any] = msgspec.field(default_factory=no_values)
 
 
@@ -45,9 +45,9 @@ class Checkpoint(Record, frozen=True, kw_only=True):
 class SurvivingTotals(Record, frozen=True):
     """The totals that keep bounds effective for the whole run and visit numbers unique."""
 
-    restarts: Count = always(0)  #: How many ``loop_restart`` edges were taken.
+    restarts: Count = always(0)  #: Number of ``loop_restart`` edges that were taken.
     elapsed_seconds: float = always(0.0)  #: Running time.
-    usage: Usage = msgspec.field(default_factory=Usage)  #: What all attempts consumed.
+    usage: Usage = msgspec.field(default_factory=Usage)  #: Usage of all attempts.
     usage_by_node: dict[str, Usage] = always({})  #: The same by node.
     visits: dict[str, Count] = always({})  #: The highest visit number of each node that was used up.
     #: The same in each branch, by its path; records of before know no branches.

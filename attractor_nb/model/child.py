@@ -1,4 +1,4 @@
-"""A child run as its parent's stage sees it: how it stands, and what can be done with it (spec 4.11)."""
+"""A child run as its parent's stage sees it: its status, and what can be done with it (spec 4.11)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.graph import Node
 
 PREFIX: Final = "stack.child."
-"""Context keys that tell of a supervised child begin so (spec 5.1)."""
+"""Context keys that describe a supervised child begin so (spec 5.1)."""
 CHILD_SEPARATOR: Final = ">"
 """Between the nodes of a path into child runs: no identifier has it."""
 
@@ -27,22 +27,22 @@ class ChildSnapshot(msgspec.Struct, frozen=True):
     run_id: str  #: Its id.
     logs_root: str  #: Its run directory, as text.
     status: str = "running"  #: ``running``, ``waiting`` for a person, ``completed``, ``failed``, or ``interrupted``.
-    reason: str = ""  #: Why it failed or stopped, or empty.
+    reason: str = ""  #: Reason of the failure or stop, or empty.
     active_stage: str = ""  #: The node under way, or empty between two.
     completed: tuple[str, ...] = ()  #: Nodes of the committed stages, in order.
     outcomes: Mapping[str, str] = {}  #: Latest status of each committed node.
     retries: Mapping[str, int] = {}  #: Failed attempts by node.
     artifacts: tuple[str, ...] = ()  #: Ids of the artifacts that it has stored.
-    usage: Usage = msgspec.field(default_factory=Usage)  #: What its model calls consumed.
-    #: What of that is counted already, as an earlier attempt's of its stage that it was taken up from.
+    usage: Usage = msgspec.field(default_factory=Usage)  #: Usage of its model calls.
+    #: Part of that usage that an earlier attempt of its stage has already counted.
     counted: Usage = msgspec.field(default_factory=Usage)
-    marks: ResultMarks = ResultMarks()  #: What must be said of its result.
+    marks: ResultMarks = ResultMarks()  #: Mark of its result.
     steered_ago: float | None = None  #: Seconds since it was given its latest instruction; None when it never was.
     is_unmeasured: bool = False  #: A stage of it could not be executed for a reason outside the pipeline (ruling 51).
 
     @property
     def outcome(self) -> str:
-        """``success`` or ``fail`` once it has come to its end, else empty."""
+        """``success`` or ``fail`` once it has ended, else empty."""
         found = RunStatus.of(self.status)
         return found.value if found.is_over else ""
 
@@ -53,7 +53,7 @@ class ChildSnapshot(msgspec.Struct, frozen=True):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more happens in it by itself: it has completed, failed, or was stopped."""
+        """True if nothing more happens in it by itself: it has completed, failed, or was stopped."""
         return RunStatus.of(self.status).is_ended
 
     def to_context(self) -> dict[str, Any]:
@@ -89,8 +89,8 @@ class ListItem(msgspec.Struct, frozen=True):
     """An item of the list of a stage with `for_each`."""
 
     index: int  #: Its place in the list, from 0.
-    count: int  #: How many items there are.
-    value: Any  #: What it is.
+    count: int  #: Number of items.
+    value: Any  #: The value.
 
 
 class ChildProblem(msgspec.Struct, frozen=True):
@@ -98,14 +98,14 @@ class ChildProblem(msgspec.Struct, frozen=True):
 
     node_id: str  #: The node that names it.
     attribute: str  #: The attribute that names it, or empty when none does.
-    message: str  #: What is wrong.
-    remedy: str  #: How to fix it.
-    is_of_graph: bool = False  #: The attribute stands on the graph and not on the node.
+    message: str  #: The problem.
+    remedy: str  #: The remedy.
+    is_of_graph: bool = False  #: The attribute is on the graph and not on the node.
     lacks_handler: bool = False  #: It can be read, and a node of it has no handler here.
 
 
 class Child(Protocol):
-    """A child run of the stage that is under way: a real run, with a run directory of its own (spec 4.11)."""
+    """A child run of the stage that is under way: a real run, with its own run directory (spec 4.11)."""
 
     @property
     def name(self) -> str:
@@ -145,7 +145,7 @@ class Child(Protocol):
     async def end(self) -> ChildSnapshot:
         """Be done with it: one that still runs is stopped, and its end is recorded here.
 
-        The next attempt of the stage begins a child of its own.
+        The next attempt of the stage begins its own child.
         """
         ...
 

@@ -32,7 +32,7 @@ class TextEdit:
 class Fix:
     """A change of the source that mends a finding."""
 
-    title: str  #: What it does, as an instruction: "declare node `fixes`".
+    title: str  #: The instruction: "declare node `fixes`".
     edits: tuple[TextEdit, ...] = ()  #: Text edits that do it, not overlapping. Empty when only a person can do it.
 
     def __post_init__(self) -> None:
@@ -71,7 +71,7 @@ class Diagnostic:
 
     @property
     def is_error(self) -> bool:
-        """Whether it keeps the pipeline from running."""
+        """True if it keeps the pipeline from running."""
         return self.severity is Severity.ERROR
 
     @property

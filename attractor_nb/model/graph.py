@@ -1,7 +1,7 @@
 """The pipeline as a value: graph, nodes, edges, subgraphs (spec 2).
 
 A graph is what the DOT text means: chains expanded, defaults applied, subgraphs flattened, values
-typed. It is immutable; a transform returns a changed copy. Where something stands in the source is
+typed. It is immutable; a transform returns a changed copy. Where something is in the source is
 kept beside it for messages, and takes no part in comparisons.
 """
 
@@ -95,7 +95,7 @@ class Node(_Placed, frozen=True):
 
     @property
     def goal_gate(self) -> bool:
-        """Whether the run may end only after this node succeeded (spec 3.4)."""
+        """True if the run may end only after this node succeeded (spec 3.4)."""
         return self.get("goal_gate", bool, False)
 
     @property
@@ -140,12 +140,12 @@ class Node(_Placed, frozen=True):
 
     @property
     def auto_status(self) -> bool:
-        """Whether silence counts as success (appendix C)."""
+        """True if silence counts as success (appendix C)."""
         return self.get("auto_status", bool, False)
 
     @property
     def allow_partial(self) -> bool:
-        """Whether exhausted retries end in partial success (spec 3.5)."""
+        """True if exhausted retries end in partial success (spec 3.5)."""
         return self.get("allow_partial", bool, False)
 
     @property
@@ -214,12 +214,12 @@ class Edge(_Placed, frozen=True):
 
     @property
     def loop_restart(self) -> bool:
-        """Whether taking it starts over in a fresh run directory."""
+        """True if taking it starts over in a fresh run directory."""
         return self.get("loop_restart", bool, False)
 
     @property
     def is_default(self) -> bool:
-        """Whether it is taken when nothing else matches (ruling 12)."""
+        """True if it is taken when nothing else matches (ruling 12)."""
         return self.get("default", bool, False)
 
 
@@ -249,7 +249,7 @@ class Graph(Attributed):
         edges: All edges in source order, chains expanded.
         subgraphs: All groups, outer before inner.
         children: By node: the pipelines that its stages run (spec 4.11, 9.4), as they will run. What a graph
-            says does not show them; whoever prepares it for a run finds them.
+            says does not show them; the preparation of a run finds them.
         source: The text it came from, if any.
     """
 
@@ -400,13 +400,13 @@ def plain_attrs(attrs: Mapping[str, AttrValue]) -> dict[str, Any]:
     return {name: str(value) if isinstance(value, Duration) else value for name, value in attrs.items()}
 
 
-# Texts that stand in files: `prompt="@prompts/plan.md"`; `@@` begins a text with `@`.
+# Texts that are in files: `prompt="@prompts/plan.md"`; `@@` begins a text with `@`.
 
 TEXT_FILE: Final = "text_file"
 """The lint rule that says what is wrong with them."""
 MARK: Final = "@"
 FILE_ATTRIBUTES: Final = ("prompt", "llm.system_prompt", "human.prompt", "manager.instructions")
-"""Node attributes whose text may stand in a file: those that are nothing but a text to be read. A label is a
+"""Node attributes whose text may be in a file: those that are nothing but a text to be read. A label is a
 name that is drawn, too."""
 GRAPH_FILE_ATTRIBUTES: Final = ("model_stylesheet",)
 """The same of the graph."""
@@ -417,8 +417,8 @@ class TextFileProblem(msgspec.Struct, frozen=True):
 
     node_id: str  #: The node; empty where the graph names the file.
     attribute: str  #: The attribute that names the file.
-    message: str  #: What is wrong.
-    remedy: str  #: How to fix it.
+    message: str  #: The problem.
+    remedy: str  #: The remedy.
     near: str = ""  #: The reference that was meant, most likely; empty when nobody can tell.
 
     @property

@@ -1,6 +1,6 @@
 """The declared inputs of a pipeline: `inputs="ticket, product, tone=plain"` on the graph (ruling 34).
 
-A comma-separated list of names; one with a default may be left out by whoever runs the pipeline. A default
+A comma-separated list of names; one with a default may be left out by the caller. A default
 is a text, in quotation marks where it has a comma. `inputs_schema` names a registered model whose fields are
 inputs, with their types. A graph that declares nothing takes any values.
 """
@@ -37,15 +37,15 @@ ENGINE_KEYS: Final = {
 }
 """Context keys that the engine sets (spec 5.1), each with what it holds."""
 STAGE_KEYS: Final = {
-    "human.gate.form": "what a person filled in at the last gate",
+    "human.gate.form": "the form values of the last gate",
     "human.gate.label": "the label of the answer at the last gate",
     "human.gate.selected": "the key of the answer at the last gate",
     "human.gate.text": "the text that a person entered at the last gate",
     "parallel.results": "the results of the last fan-out, as JSON",
     "tool.exit_code": "the exit code of the last command",
-    "tool.last_line": "the last line that the last command printed",
-    "tool.output": "what the last command printed",
-    "tool.stderr": "what the last command printed as errors",
+    "tool.last_line": "the last line of output of the last command",
+    "tool.output": "the output of the last command",
+    "tool.stderr": "the error output of the last command",
 }
 """Context keys that stages set, each with what it holds."""
 _STAGE_NAMES: Final = frozenset({"logs_root", "response", "run_id", "verdict"})
@@ -58,7 +58,7 @@ _FORM: Final = 'write names with commas between, such as inputs="ticket, product
 
 
 def is_engine_key(key: str, node_ids: Container[str] | None = None) -> bool:
-    """Whether the engine alone sets a context key: no model, status file or input may say what it holds.
+    """True if the engine alone sets a context key: no model, status file or input may say what it holds.
 
     >>> is_engine_key("tool.exit_code"), is_engine_key("context.tool.exit_code"), is_engine_key("review.response")
     (True, True, True)
@@ -104,7 +104,7 @@ def forged_keys(keys: Iterable[str], node_id: str, prefixes: tuple[str, ...] = (
 
 
 def _has_lists(node_ids: Container[str] | None, stage: str) -> bool:
-    """Whether a node is run for each item of a list, as far as the nodes are known."""
+    """True if a node is run for each item of a list, as far as the nodes are known."""
     if not isinstance(node_ids, Mapping) or stage not in node_ids:
         return False
     found = cast("Mapping[str, Any]", node_ids)[stage]
@@ -112,7 +112,7 @@ def _has_lists(node_ids: Container[str] | None, stage: str) -> bool:
 
 
 def sets_engine_key(key: str, value: object, node_ids: Container[str] | None = None) -> bool:
-    """Whether a value under a key would be read as that of a key of the engine.
+    """True if a value under a key would be read as that of a key of the engine.
 
     An object counts, too, when one of its fields can be taken for such a key.
 
@@ -143,11 +143,11 @@ class Input(msgspec.Struct, frozen=True):
     """One input of a pipeline."""
 
     name: str  #: The context key that gets the value.
-    is_required: bool = True  #: Whoever runs the pipeline gives it.
-    default: Any = None  #: What it is otherwise.
-    #: What JSON calls its type: ``string``, ``integer``, ``number``, ``boolean``, ``array``, ``object``; empty for any.
+    is_required: bool = True  #: The caller must give it.
+    default: Any = None  #: Its default.
+    #: JSON name of its type: ``string``, ``integer``, ``number``, ``boolean``, ``array``, ``object``; empty for any.
     type: str = "string"
-    description: str = ""  #: What it is for, or empty.
+    description: str = ""  #: Its description, or empty.
 
     def __str__(self) -> str:
         return self.name if self.is_required else f"{self.name}={self.default}"

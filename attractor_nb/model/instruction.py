@@ -9,18 +9,18 @@ from attractor_nb.model.record import Record
 MAX_INSTRUCTION: Final = 20_000
 """Characters of one instruction: it stands whole in prompts and in the log."""
 Reach = Literal["request", "turn", "attempt", "prompt"]
-"""What carries an instruction to a model: see ``InstructionReceipt``."""
+"""Way in which an instruction reaches a model: see ``InstructionReceipt``."""
 
 
 class Instruction(Record, frozen=True):
     """An instruction that waits for a prompt."""
 
-    text: str  #: What it says, without secrets.
+    text: str  #: Its text, without secrets.
     node: str = ""  #: The node whose prompts alone carry it; empty for any.
     is_from_person: bool = False  #: A person gave it, and no supervising stage.
 
     def is_for(self, node: str) -> bool:
-        """Whether prompts of a node carry it."""
+        """True if prompts of a node carry it."""
         return self.node in {"", node}
 
 

@@ -196,7 +196,7 @@ class Outcome(Record, frozen=True):
         failure_reason: Why, when the status is FAIL or RETRY; the notes, where nobody said.
         is_terminal: The failure is permanent: retrying cannot help (Appendix D).
         usage: What model calls consumed, if any.
-        retry_after_seconds: How long whoever failed the stage asks to be left alone; None when nobody said.
+        retry_after_seconds: Pause that the failing server asks for; None when it names none.
         is_unmeasured: The attempt could not be made for a reason outside the pipeline, such as a refused key: where
             nothing routes the failure, the run is interrupted and has not failed (ruling 51).
         complaint: What the prompt of the next attempt says of the answer that this one did not accept: what
@@ -248,9 +248,9 @@ class Outcome(Record, frozen=True):
 # This is the one form of the fact. Logs, manifests and rows of maps hold it; all displays show its words.
 
 Answers = Literal["", "real", "simulated", "partly simulated"]
-"""Who answered: a backend, nobody (answers are made up), or each at times; empty when nobody was asked."""
+"""Source of the answers: a backend, made-up answers, or both; empty when nothing was asked."""
 StandIn = Literal["pinned", "mocked", "set by hand"]
-"""What came in place of a node's own outcome."""
+"""Replacement of a node's own outcome."""
 _KINDS: Final[tuple[StandIn, ...]] = ("pinned", "mocked", "set by hand")
 
 
@@ -268,15 +268,15 @@ def answers_together(first: Answers, second: Answers) -> Answers:
 class ResultMarks(Record, frozen=True):
     """The marks of a run, a row or a map: the kind of its answers, its backends, nodes with given outcomes."""
 
-    answers: Answers = ""  #: Who answered prompts, and whether commands were run.
-    #: What answered, in order of first use, as in the manifest.
-    backends: list[str] = []  # noqa: RUF012 - each has a list of its own
+    answers: Answers = ""  #: Source of the answers to prompts, and whether commands were run.
+    #: Backends that answered, in order of first use, as in the manifest.
+    backends: list[str] = []  # noqa: RUF012 - each has its own list
     #: Nodes whose latest outcome was given, and how; of a child run ``node>node``.
     stand_ins: Mapping[str, StandIn] = {}
 
     @property
     def is_simulated(self) -> bool:
-        """Whether at least a part is made up."""
+        """True if at least a part is made up."""
         return self.answers in {"simulated", "partly simulated"}
 
     @property

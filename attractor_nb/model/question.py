@@ -22,7 +22,7 @@ _PLACES: Final = {
     "console": ", at the console",
     "command line": ", at the command line",
 }
-"""Where a person has answered, by the way of ``answered_by``."""
+"""Place of a person's answer, by the way in ``answered_by``."""
 _OTHERS: Final = {"call": "a call", "api": "a call"}
 
 
@@ -193,10 +193,10 @@ class FormField(Record, frozen=True, omit_defaults=False):
     """One field."""
 
     name: str  #: By which it is answered and kept.
-    kind: FieldKind  #: What it takes.
-    title: str = ""  #: What a person reads.
-    words: str = ""  #: What it is for, or empty.
-    limits: str = ""  #: What a value must keep to, in words, or empty.
+    kind: FieldKind  #: Kind of its values.
+    title: str = ""  #: Title that is shown.
+    words: str = ""  #: Its description, or empty.
+    limits: str = ""  #: Limits of its values, in words, or empty.
     choices: tuple[Any, ...] = ()  #: The values of a ``CHOICE``.
     default: Any = None  #: Its value when it is left out; None when there is none.
     is_required: bool = True  #: It cannot be left out.

@@ -19,7 +19,7 @@ import msgspec
 _T = TypeVar("_T")
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
-"""How many, or the number of something."""
+"""A count, or a number of something."""
 
 no_values: Final[Callable[[], dict[str, Any]]] = dict
 """An empty dict, as a default: written as ``dict`` itself, whose empty values msgspec leaves out."""
@@ -69,7 +69,7 @@ def converted(plain: object, kind: Any) -> Any:
     """JSON values as a record, checked.
 
     msgspec finds out what a class consists of when one is read for the first time, and another thread that reads one
-    meanwhile finds half of it and ends the process. So whoever reads the first of a kind does so alone.
+    meanwhile finds half of it and ends the process. So the first record of a kind is read alone.
     """
     if kind in _known:
         return msgspec.convert(plain, kind)

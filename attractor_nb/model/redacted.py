@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 _CLEAN = (int, float, Usage, Event)
-"""What holds no text of strangers; an event in an event went through its own stream."""
+"""Types without foreign text; an event within an event went through its own stream."""
 _OURS = frozenset({"run_id", "graph_hash", "saved_node", "branch", "carried"})
 _OURS_OF_STAGES = frozenset({"name", "next_node", "handler_type", "fidelity", "route", "context", "logs"})
-"""Ids, which lint keeps clean (``secret_in_id``), words of ours, and what the context took in redacted."""
+"""Ids, which lint keeps clean (``secret_in_id``), our own words, and what the context took in redacted."""
 _NO_TEXT = frozenset(
     {"Count", "Count | None", "int", "float", "float | None", "bool", "Usage | None", "tuple[Count, ...]"}
 )
@@ -86,7 +86,7 @@ _SCALARS = frozenset({int, float, bool, type(None)})
 
 
 def _is_clean(outcome: Outcome) -> bool:
-    """Whether texts, ids, keys and flat values surely hold no secret, in one look; False says nothing."""
+    """True if texts, ids, keys and flat values surely hold no secret, in one look; False says nothing."""
     updates = outcome.context_updates
     looked_at = [outcome.notes, outcome.failure_reason, outcome.preferred_label, outcome.complaint]
     looked_at += outcome.suggested_next_ids
@@ -232,7 +232,7 @@ SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 def is_plain(key: object, value: object) -> bool:
-    """Whether key and value can be kept without a closer look, as nearly all can."""
+    """True if key and value can be kept without a closer look, as nearly all can."""
     if type(key) is not str or not key or not key.isascii():
         return False
     if type(value) is str:
@@ -241,7 +241,7 @@ def is_plain(key: object, value: object) -> bool:
 
 
 def is_reference(value: Any) -> bool:
-    """Whether a recorded value is a reference to an artifact (run-directory 5)."""
+    """True if a recorded value is a reference to an artifact (run-directory 5)."""
     if not isinstance(value, dict):
         return False
     entries = cast("dict[str, Any]", value)
@@ -249,7 +249,7 @@ def is_reference(value: Any) -> bool:
 
 
 def is_encodable(text: str) -> bool:
-    """Whether a text has a form in UTF-8."""
+    """True if a text has a form in UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:

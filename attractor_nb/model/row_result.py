@@ -19,17 +19,17 @@ class RowResult(Record, frozen=True):
     """The result of one row of a map."""
 
     row: Count  #: Its number, from 0, in the order of the inputs.
-    status: RowStatus  #: ``success``, ``fail``, ``interrupted`` (a resume goes on with it) or ``not_started``.
-    reason: str = ""  #: Why, unless success.
+    status: RowStatus  #: ``success``, ``fail``, ``interrupted`` (a resume continues it) or ``not_started``.
+    reason: str = ""  #: Reason, unless success.
     run_id: str = ""  #: Its run, or empty when there was none.
     directory: str = ""  #: Name of its run directory in the map's, or empty when nothing is kept.
-    stages: Count = always(0)  #: How many stages are committed.
+    stages: Count = always(0)  #: Number of committed stages.
     duration: float = always(0.0, name="duration_seconds")  #: Running time in seconds; ``duration_seconds`` in JSON.
-    usage: Usage = _NOTHING  #: What its model calls consumed.
+    usage: Usage = _NOTHING  #: Usage of its model calls.
     outputs: Mapping[str, Any] = {}  #: The context values that the map was asked to keep.
     is_unmeasured: bool = False  #: A stage of it could not be tried for a reason outside the pipeline (ruling 51).
     was_finished: bool = False  #: It had ended before, and was read from its directory.
-    marks: ResultMarks = ResultMarks()  #: What must be said of its result (ruling 48).
+    marks: ResultMarks = ResultMarks()  #: Mark of its result (ruling 48).
 
     def __post_init__(self) -> None:
         if self.usage == _NOTHING:  # what is left out of the JSON is this very value
@@ -42,5 +42,5 @@ class RowResult(Record, frozen=True):
 
     @property
     def is_success(self) -> bool:
-        """Whether the row's run succeeded."""
+        """True if the row's run succeeded."""
         return self.status == "success"

@@ -32,14 +32,14 @@ AGENT_TRANSITIONS: Final[Mapping[str, tuple[AgentStatus, ...]]] = {
     "failed": (),
     "cancelled": (),
 }
-"""Where an agent can go from each of its states."""
+"""Allowed transitions from each state of an agent."""
 SESSION_TRANSITIONS: Final[Mapping[str, tuple[SessionStatus, ...]]] = {
     "running": ("complete", "failed", "cancelled"),
     "complete": (),
     "failed": (),
     "cancelled": (),
 }
-"""Where a session can go from each of its states."""
+"""Allowed transitions from each state of a session."""
 
 _SESSION_ID: Final = r"^[0-9]{8}-[0-9]{6}-[A-Za-z0-9]{1,32}$"
 _AGENT_ID: Final = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
@@ -92,9 +92,9 @@ class Agent(BaseModel):
     model_config = _STRICT
 
     id: Annotated[str, Field(pattern=_AGENT_ID)]  #: Its name within the session, and that of its log: ``001``.
-    name: str = ""  #: What it is called.
+    name: str = ""  #: Its name.
     prompt_path: str | None = None  #: The prompt that it works on.
-    status: AgentStatus = "queued"  #: How it stands.
+    status: AgentStatus = "queued"  #: Its status.
     wave: Annotated[int, Field(ge=1)] | None = None  #: The wave that it belongs to, from 1.
     started_at: Moment | None = None  #: When it began.
     completed_at: Moment | None = None  #: When it ended.
@@ -102,12 +102,12 @@ class Agent(BaseModel):
     exit_code: int | None = None  #: Of its process.
     pid: Annotated[int, Field(gt=0)] | None = None  #: Of its process while it runs.
     log_file: str | None = None  #: Its output, relative to the working directory of the session.
-    model: str | None = None  #: What works.
-    error: str | None = None  #: Why it failed.
+    model: str | None = None  #: Its model.
+    error: str | None = None  #: Reason of the failure.
 
     @property
     def is_ended(self) -> bool:
-        """Whether it will not change its status any more."""
+        """True if it will not change its status any more."""
         return not AGENT_TRANSITIONS[self.status]
 
 
@@ -141,14 +141,14 @@ class Session(BaseModel):
 
     schema_version: Literal["1.0"] = SCHEMA_VERSION  #: Version of this form.
     session_id: Annotated[str, Field(pattern=_SESSION_ID)]  #: ``YYYYMMDD-HHMMSS-short``.
-    source: SessionSource  #: What started it.
+    source: SessionSource  #: Its source.
     source_file: str  #: The orchestrator's file, or the prompt's.
     started_at: Moment  #: When it began.
     completed_at: Moment | None = None  #: When it ended.
-    status: SessionStatus = "running"  #: How it stands.
+    status: SessionStatus = "running"  #: Its status.
     agents: Annotated[tuple[Agent, ...], Field(strict=False)]  #: The agents in order.
     summary: Summary  #: Their count.
-    waves: Annotated[tuple[Wave, ...], Field(strict=False)]  #: Who runs with whom.
+    waves: Annotated[tuple[Wave, ...], Field(strict=False)]  #: Grouping of the agents that run together.
 
     @model_validator(mode="after")
     def _check_whole(self) -> Self:
@@ -172,7 +172,7 @@ class Session(BaseModel):
 
     @property
     def is_ended(self) -> bool:
-        """Whether nothing more will change."""
+        """True if nothing more will change."""
         return not SESSION_TRANSITIONS[self.status]
 
     def known_agent(self, agent_id: str) -> Agent:

@@ -9,15 +9,15 @@ from enum import StrEnum
 from typing import Final, Literal, Self
 
 RecordedStatus = Literal["running", "resumed", "completed", "failed", "interrupted", "paused", "restarted"]
-"""How a manifest says that its run stands."""
+"""Status of a run in its manifest."""
 _RECORDED: Final = {"success": "completed", "fail": "failed"}
 _RESULTS: Final = {recorded: result for result, recorded in _RECORDED.items()}
 PAUSED: Final = "paused"
 """The status of a run that was paused, after a number of stages or at a gate, and the reason of its end."""
 LIVE: Final = frozenset({"running", "resumed"})
-"""What is recorded of a run before it ends."""
+"""Statuses of a run before its end."""
 ENDED: Final = frozenset(_RESULTS)
-"""What is recorded of a run that came to its own end."""
+"""Statuses of a run that has ended."""
 
 
 def recorded_status(status: str) -> str:
@@ -51,7 +51,7 @@ class RunStatus(StrEnum):
     """The displayed status of a whole run."""
 
     letter: str  #: Its sign in texts.
-    is_over: bool  #: It came to its own end: a resume has nothing to go on with, unless it failed.
+    is_over: bool  #: It ended on its own: a resume has nothing to continue, unless it failed.
     is_ended: bool  #: Nothing more will happen by itself.
 
     READY = "ready", "\N{EN DASH}"
@@ -85,7 +85,7 @@ class NodeStatus(StrEnum):
     """The displayed status of a node."""
 
     letter: str  #: Its sign in texts.
-    row: str  #: How the row of a table about it looks: ``ok``, ``error``, ``warn``, or empty.
+    row: str  #: Style of its row in a table: ``ok``, ``error``, ``warn``, or empty.
     is_active: bool  #: Something is going on in it now.
 
     PENDING = "pending", "\N{EN DASH}"

@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 
 class Stop(msgspec.Struct, frozen=True):
-    """A place at which a run, or a branch of it, stands until somebody has it go on."""
+    """A place at which a run, or a branch of it, stands until somebody has it continue."""
 
     number: int  #: Ordinal of the stop in this session, from 1.
     node: str  #: The stage that is next, or that has just ended.
     moment: str  #: ``before`` the stage, or ``after`` it, before an edge is chosen.
     visit: int  #: Number of its visit.
-    breakpoint: str  #: What made it stop: the text of a breakpoint, ``step`` or ``pause``.
+    breakpoint: str  #: Reason of the stop: the text of a breakpoint, ``step`` or ``pause``.
     branch: str = ""  #: Path of the branch that stands, or empty.
     path: str = ""  #: Nodes whose child runs lead there: ``review>``; empty for the run itself.
     edge: str = ""  #: The edge by which the stage is entered: ``plan->review``; empty after a jump and ``after`` it.
-    #: ``before``: what the stage before it came to, None at the first; ``after``: what it did.
+    #: ``before``: outcome of the previous stage, None at the first; ``after``: its own.
     outcome: Outcome | None = None
 
     @property
@@ -62,11 +62,11 @@ class Stop(msgspec.Struct, frozen=True):
 _SHORTAGES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN})
 """Open files of the process and of the machine, memory, processes."""
 _MAX_CAUSES: Final = 8
-"""How many causes of an error are looked at: a foreign exception may be its own."""
+"""Most causes of an error that are followed: a foreign exception may be its own."""
 
 
 def is_shortage(error: BaseException) -> bool:
-    """Whether an error, or one that it was raised from, says that files, memory or processes have run out.
+    """True if an error, or one that it was raised from, says that files, memory or processes have run out.
 
     >>> is_shortage(OSError(errno.EMFILE, "Too many open files")), is_shortage(FileNotFoundError(errno.ENOENT, "no"))
     (True, False)

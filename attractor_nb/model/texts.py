@@ -48,7 +48,7 @@ def whole(text: str) -> str:
 
 
 def ends_in_half(text: str) -> bool:
-    """Whether the other half of a text's last character may be still to come."""
+    """True if the other half of a text's last character may be still to come."""
     return "\ud800" <= text[-1:] <= "\udbff"
 
 
@@ -150,7 +150,7 @@ def _after_a_slip(furthest: Mapping[int, int], lead: int, left_size: int, right_
 
 
 def _agreeing(left: str, right: str, offset: int, lead: int) -> int:
-    """Go on from an offset in the left word as long as the words agree."""
+    """Continue from an offset in the left word as long as the words agree."""
     end = min(len(left), len(right) - lead)
     while offset < end and left[offset] == right[offset + lead]:
         offset += 1
@@ -182,7 +182,7 @@ def nearest(word: str, known: Iterable[str], limit: int = MAX_SLIPS) -> str:
         if abs(len(name) - len(word)) >= best_distance:
             continue
         other = name.casefold()
-        # What is cheap to see first: slips spare one of so many pieces, and each brings or takes one letter at most.
+        # What is cheap to see first: slips spare one of these pieces, and each brings or takes one letter at most.
         if not any(piece in other for piece in pieces) or len(letters.difference(other)) >= best_distance:
             continue
         distance = edit_distance(folded, other, best_distance)
@@ -192,7 +192,7 @@ def nearest(word: str, known: Iterable[str], limit: int = MAX_SLIPS) -> str:
 
 
 def _pieces(word: str, count: int) -> list[str]:
-    """A word in so many pieces, about equally long."""
+    """A word in a number of pieces, about equally long."""
     return [word[len(word) * place // count : len(word) * (place + 1) // count] for place in range(count)]
 
 
@@ -209,7 +209,7 @@ def slipped(word: str, known: Iterable[str]) -> str:
 
 
 def _is_slip(word: str, name: str) -> bool:
-    """Whether a word, at most one letter longer or shorter, is a name with one slip of the fingers."""
+    """True if a word, at most one letter longer or shorter, is a name with one slip of the fingers."""
     place = _agreeing(word, name, 0, 0)
     if len(word) < len(name):  # a letter was left out
         return word[place:] == name[place + 1 :]

@@ -41,7 +41,7 @@ TOKEN: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 MOST_FIELDS: Final = 500
-"""How many fields of one answer are offered."""
+"""Most fields of one answer that are offered."""
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _QUOTE: Final = re.compile(r'\\.|"')
 _SERVER: Final = re.compile(r"mcp\.(\w+)\.")
@@ -227,7 +227,7 @@ def _value(text: str) -> str:
 
 
 def node_ids(body: str, unfinished: str) -> list[str]:
-    """Identifiers that stand where a node's id may stand, in order of first mention.
+    """Identifiers that are where a node's id may stand, in order of first mention.
 
     The word under the cursor is left out when it is only mentioned there.
 

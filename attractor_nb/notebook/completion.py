@@ -1,7 +1,7 @@
 """Completions at the cursor of an ``%%attractor`` cell (pure).
 
 The text before the cursor is incomplete by nature, so it is not parsed: a scanner finds out whether the
-cursor stands on the magic line, between statements, at an attribute's name or in its value. What fits in a
+cursor is on the magic line, between statements, at an attribute's name or in its value. What fits in a
 value is in ``fitting_values``, what else the cell mentions in ``cell_outline``.
 """
 
@@ -141,7 +141,7 @@ def _scan(before: str) -> _Place:
         text = token.group()
         match token.lastgroup:
             case "space":
-                # A newline ends a statement outside a list, but a value may stand on the next line.
+                # A newline ends a statement outside a list, but a value may be on the next line.
                 if "\n" in text and not place.is_in_list and not place.is_value:
                     place = _Place()
             case "arrow":
@@ -212,12 +212,12 @@ NOTHING: Final = Suggestions("", ())
 class Value:
     """A value that is being written."""
 
-    scope: Scope  #: What the attribute is of.
+    scope: Scope  #: Scope of the attribute.
     name: str  #: The attribute.
     written: str  #: The value up to the cursor.
-    after: str  #: What stands behind the cursor.
-    provider: str  #: The ``llm_provider`` that stands beside it; empty without one.
-    outline: CellOutline  #: What else the text mentions.
+    after: str  #: Text after the cursor.
+    provider: str  #: The ``llm_provider`` that is beside it; empty without one.
+    outline: CellOutline  #: Other names in the text.
     listed_models: Callable[[str], Sequence[str]]  #: The models of a provider, or of all, that a price list names.
     node_id: str = ""  #: The node that it is of; empty where it is of none.
 
@@ -387,4 +387,4 @@ _ENTRIES: Final[dict[str, Callable[[Value], list[FittingValue]]]] = {
     "human.review": lambda value: _words("value", (f"{name}/response.md" for name in value.outline.nodes)),
     "class": lambda value: _words("value", _classes(value.outline)),
 }
-"""What fits into lists with commas."""
+"""Words for comma-separated lists."""

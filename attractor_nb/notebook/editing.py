@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 MOST_VIEWS: Final = 24
-"""How many views of a session stay alive; those before them show what they showed last."""
+"""Most live views of a session; earlier ones keep their last display."""
 
 
 class EditorRequestsView(anywidget.AnyWidget):
@@ -126,7 +126,7 @@ def place_of(pipeline: Pipeline) -> str:
 
 
 def can_be_fixed(pipeline: Pipeline) -> bool:
-    """Whether a finding has a fix that a click can apply."""
+    """True if a finding has a fix that a click can apply."""
     return pipeline.source is not None and any(map(can_fix, pipeline.diagnostics))
 
 
@@ -142,7 +142,7 @@ class RunFormView(anywidget.AnyWidget):
     _css = widget_styles()
     fields = traitlets.List().tag(sync=True)  #: The inputs, as ``gate_form.js`` shows fields.
     caption = traitlets.Unicode().tag(sync=True)  #: Name of the pipeline, for screen readers.
-    place = traitlets.Unicode().tag(sync=True)  #: The key that marks the place in a static output where it stands in.
+    place = traitlets.Unicode().tag(sync=True)  #: The key that marks the place in a static output where it is in.
 
     def __init__(self, form: RunForm, runs: LiveRuns) -> None:
         """Make it, in the cell that shows it."""

@@ -26,7 +26,7 @@ LIVE_VARIABLE: Final = "ATTRACTOR_LIVE"
 LIVE_MODES: Final = ("auto", "on", "off")
 
 LATEST: Final = "_"
-"""What IPython calls the value of the latest cell."""
+"""Variable of IPython for the value of the latest cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def probe(shell: Any) -> Surroundings:
 
 
 def is_live(around: Surroundings, mode: str = "", environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether a run is shown by a widget.
+    """True if a run is shown by a widget.
 
     Args:
         around: The facts.
@@ -104,7 +104,7 @@ class Names:
             thing: A run, or its result.
             of_run: Ask for the run of a result.
         """
-        own: dict[str, Any] = self._shell.user_ns.copy()  # a run that ends looks from a thread of its own
+        own: dict[str, Any] = self._shell.user_ns.copy()  # a run that ends looks from its own thread
         run_type = getattr(sys.modules.get("attractor_nb.pipeline.run"), "Run", None)
 
         view = getattr(thing, "view", None) if of_run else None  # a result has that of its run

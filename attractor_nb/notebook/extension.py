@@ -115,7 +115,7 @@ def unload(shell: InteractiveShell) -> None:
 def stop_runs_with_their_cell(shell: InteractiveShell) -> Callable[[], None]:
     """Have Stop end what its cell began, also a run that the cell does not await; returns the undoing.
 
-    A run of an earlier cell goes on: that cell has ended, and another one was stopped.
+    A run of an earlier cell continues: that cell has ended, and another one was stopped.
     """
     earlier: dict[int, frozenset[HostedTask]] = {}  # by thread: a subshell has cells of its own
 
@@ -146,8 +146,8 @@ def _live_jobs() -> frozenset[HostedTask]:
 
 
 def _was_stopped(result: Any) -> bool:
-    """Whether a cell ended by Stop; one that was cancelled as a task has no result at all."""
-    import asyncio  # noqa: PLC0415 - %load_ext stays light; whoever has started a run has imported it
+    """True if a cell ended by Stop; one that was cancelled as a task has no result at all."""
+    import asyncio  # noqa: PLC0415 - %load_ext stays light; starting a run imports it
 
     return result is None or isinstance(result.error_in_exec, KeyboardInterrupt | asyncio.CancelledError)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from attractor_nb.studio.timeline.run_timeline import RunTimeline
 
 MOST_VIEWS: Final = 16
-"""How many of them stay alive in a session; those before show what lasts."""
+"""Most of them alive in a session; earlier ones show their saved output."""
 
 
 class PastViews:
@@ -51,7 +51,7 @@ class PastViews:
         display({"text/html": placed(key, html), "text/plain": str(table)}, raw=True)
 
     def display_timeline(self, shown: RunTimeline) -> None:
-        """A timeline as a cell's value; while the run goes on it grows, and its end stays."""
+        """A timeline as a cell's value; while the run continues it grows, and its end stays."""
         if not is_live(probe(self._shell)):
             raise NotImplementedError
         from IPython.display import display  # noqa: PLC0415 - %load_ext stays light

@@ -4,7 +4,7 @@ The pipeline package knows no notebook: it calls the presenter that this module 
 imported when the first run is shown live, not before.
 
 A button's click reaches Python through the kernel. A cell that holds the kernel while it waits for
-the click waits for ever, silently; which ways of waiting hold it depends on ipykernel's version. So the
+the click waits forever, silently; which ways of waiting hold it depends on ipykernel's version. So the
 question is asked before each slice of waiting, and the answer is an error with its remedies in place of
 a hang. Measured for 6.31, 7.0.1 to 7.3 and 7.4:
 
@@ -63,7 +63,7 @@ class PendingGate(Protocol):
 
 
 def is_click_lost(around: Surroundings, *, is_blocking: bool) -> bool:
-    """Whether no click can arrive while a cell waits in this way."""
+    """True if no click can arrive while a cell waits in this way."""
     if not around.is_attended:
         return True
     if around.kernel_version >= CONCURRENT_COMMS:
@@ -91,7 +91,7 @@ def _refusal(stage: str, around: Surroundings) -> GateWouldBlock:
     answer = f'run.answer("{stage}", choice)'
     if not around.is_attended:
         return GateWouldBlock(
-            f"gate `{stage}` waits for an answer, and nobody can click here",
+            f"gate `{stage}` waits for an answer, and there are no buttons here",
             hint=f"call {answer} in a cell before the one that waits, or run with an interviewer: "
             'pipeline.run(interviewer="auto")',
         )
@@ -153,7 +153,7 @@ class Presenter:
             refuse_endless_wait(probe(self._shell), gates, is_blocking=is_blocking)
 
     def can_click(self, *, is_blocking: bool) -> bool:
-        """Whether somebody sees runs in this shell and can click while a cell waits in this way."""
+        """True if somebody sees runs in this shell and can click while a cell waits in this way."""
         around = probe(self._shell)
         return is_live(around, self.live_mode) and not is_click_lost(around, is_blocking=is_blocking)
 
@@ -201,7 +201,7 @@ class Presenter:
         RunFormView(form, self.open_runs()).show()
 
     def display_map(self, run: Any) -> None:
-        """A map as a cell's value: its live table while it runs, otherwise as it stands."""
+        """A map as a cell's value: its live table while it runs, otherwise in its current state."""
         view = self._maps.get(run)
         if view is None or view.is_over:
             raise NotImplementedError  # IPython then asks the map itself
@@ -217,7 +217,7 @@ class Presenter:
     def display_pipeline(self, pipeline: Any) -> None:
         """A pipeline as a cell's value: its picture, and under it the findings, if there are any.
 
-        A terminal needs nothing of ours: the pipeline's text has its findings.
+        A terminal needs no output of ours: the pipeline's text has its findings.
         """
         if not pipeline.diagnostics or not probe(self._shell).has_kernel:
             raise NotImplementedError  # IPython then asks the pipeline itself

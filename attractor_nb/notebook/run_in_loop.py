@@ -1,13 +1,13 @@
 """One explicit way to run a coroutine to its end inside a running event loop.
 
 A notebook's cell runs inside the kernel's loop, where ``asyncio.run`` refuses. The plain answer is
-``await``, or a run's own blocking forms, which use a loop of their own in another thread. What is left is
+``await``, or a run's own blocking forms, which use their own loop in another thread. What is left is
 code that must run a coroutine *on the current loop* and cannot await: a callback, a ``__repr__``, an old
 library. For that there is nest-asyncio, and this is the only place that uses it.
 
 It is never patched in on import: the patch changes asyncio for everybody in the process, it has no
 maintainer any more, and it does not make gates work (a click handled inside a nested loop arrives or not
-by accident of the kernel's version). Whoever calls the function opts in.
+by accident of the kernel's version). Calling the function is the opt-in.
 """
 
 from __future__ import annotations

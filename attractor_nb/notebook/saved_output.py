@@ -6,7 +6,7 @@ from typing import Any
 
 
 def bundle_of(shown: Any) -> dict[str, str]:
-    """The bundle that an object of ours gives Jupyter: HTML and words; no widget, nothing volatile."""
+    """The bundle that our objects give Jupyter: HTML and words; no widget, nothing volatile."""
     bundle: dict[str, str] = shown._repr_mimebundle_()
     return bundle
 

@@ -1,7 +1,7 @@
 """Views whose buttons act: what they need of a run and its output; what a click begins is shown beneath.
 
 A handler of a click cannot display anything. It makes the live view of the run that begins, and names its
-place in a trait; the browser puts the place beneath (``views/web/beneath.js``), and the view stands in there.
+place in a trait; the browser puts the place beneath (``views/web/beneath.js``), and the view is in there.
 """
 
 # anywidget and traitlets have no types: whatever is theirs is unknown here.
@@ -46,13 +46,13 @@ if TYPE_CHECKING:
 
 
 MOST_BENEATH: Final = 8
-"""How many runs stay beneath a view: those that were begun last."""
+"""Most runs below a view: those that were started last."""
 
 
 class ActingView(anywidget.AnyWidget):
     """A view of one run that can begin others."""
 
-    #: What was begun: ``place`` of its live view, and a ``title``; the latest last.
+    #: Runs that were started here: ``place`` of the live view, and a ``title``; the latest last.
     beneath = traitlets.List().tag(sync=True)
     _inspector: InspectorActions | None = None
     _runs: OpenViews | None = None
@@ -124,7 +124,7 @@ class ShownRun(Protocol):
 
     @property
     def is_done(self) -> bool:
-        """Whether it has ended."""
+        """True if it has ended."""
         ...
 
     def __getitem__(self, node_id: str, /) -> Any:
@@ -252,7 +252,7 @@ class TimelineView(PastView):
         )
 
     def refresh(self) -> None:
-        """Show the run as it stands."""
+        """Show the run in its current state."""
         with self.hold_sync():
             for name, value in timeline_values(self._shown).items():
                 setattr(self, name, value)
@@ -285,7 +285,7 @@ class CompareView(PastView):
     _esm = script("compare")
     #: The steps of both runs (``studio.compare.comparison_page.comparison_plain``).
     comparison = traitlets.Dict().tag(sync=True)
-    legend = traitlets.List().tag(sync=True)  #: What the strokes mean.
+    legend = traitlets.List().tag(sync=True)  #: Meaning of the strokes.
 
     def __init__(self, shown: Comparison, place: str = "") -> None:
         super().__init__(place=place, **comparison_values(shown.compared, text_chars=PLAIN_TEXT_CHARS))

@@ -259,7 +259,7 @@ class PipelineNode:
         return self.pipeline.graph.nodes[self.id]
 
     def replace(self, other: Pipeline | Graph | str | Path, *, prefix: str | None = None) -> Pipeline:
-        """A new pipeline in which the inside of another stands in place of this node.
+        """A new pipeline in which the inside of another is in place of this node.
 
         This pipeline stays as it is. The other's start and exit are left out, its ids are prefixed, and the
         edges of this node are those of its first and last nodes; see docs/composition.md.
@@ -269,7 +269,7 @@ class PipelineNode:
             prefix: What its ids get in front; ``<id>_`` by default.
 
         Raises:
-            OptionError: It cannot stand there, and why.
+            OptionError: It cannot be there, and why.
             DotSyntaxError: Its text does not parse.
         """
         host = self.pipeline

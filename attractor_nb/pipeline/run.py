@@ -49,7 +49,7 @@ class RunPast(Execution):
     def error(self, node: str = "") -> BaseException | None:
         """The latest exception of the run's Python.
 
-        ``raise run.error()`` shows its traceback, and ``%debug`` after it stands in the frame that failed.
+        ``raise run.error()`` shows its traceback, and ``%debug`` after it is in the frame that failed.
 
         Args:
             node: Of this node's stages; ``node>inner`` is a stage of the node's child run.
@@ -164,11 +164,11 @@ class Run(ResumingRun, Forking, RunPast):
         return children_of(self)
 
     def tell(self, node: str | None, text: str, *, given_by: str = "call") -> InstructionReceipt:
-        """Tell the run something while it goes on; when this returns it is recorded.
+        """Tell the run something while it is active; when this returns it is recorded.
 
         A model that works with tools receives it with its next request, an agent of the command line as its next
         turn where it keeps sessions. Otherwise the next attempt of the node, or the next prompt, carries it. It does
-        until a stage that had it is committed, also after a crash. A run that stands still has it when it goes on.
+        until a stage that had it is committed, also after a crash. A run that is inactive has it when it continues.
 
         Args:
             node: The model stage that it is for; ``node>inner`` is a stage of the node's child run. None: the model
@@ -183,7 +183,7 @@ class Run(ResumingRun, Forking, RunPast):
             OptionError: It cannot be told so: what is said, or to whom.
             RunNotFound: A child run that ``node`` names does not exist yet.
             RunError: The run has ended.
-            RunLocked: It goes on in another process, which takes nothing from here.
+            RunLocked: It continues in another process, which takes nothing from here.
             StorageError: It cannot be recorded, or it is unknown what became of it.
         """
         from attractor_nb.runtime.telling import tell  # noqa: PLC0415 - loads an engine

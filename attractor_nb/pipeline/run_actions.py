@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     Begin = Callable[[str, Callable[[], Run]], Run]
 
-GOES_ON: Final = "The run goes on: stop it, or wait until it has ended or asks a person."
-_SET_ASIDE: Final = "A rewind set this visit aside: the run did not come this way."
-_NOT_VISITED: Final = "The run has not come here yet."
+GOES_ON: Final = "The run is active: stop it, or wait until it has ended or waits at a gate."
+_SET_ASIDE: Final = "A rewind set this visit aside."
+_NOT_VISITED: Final = "The run has not reached this stage yet."
 _MOST_KEPT: Final = 100
 """Requests whose answers are remembered, so that one that is sent twice is done once."""
 
@@ -44,7 +44,7 @@ class InspectorActions:
     """Does what the inspector of one run asks for.
 
     Attributes:
-        run: The run; after a rewind the handle that goes on with it.
+        run: The run; after a rewind the handle that continues it.
     """
 
     def __init__(self, run: Run, begin: Begin = start_hidden) -> None:
@@ -140,7 +140,7 @@ class InspectorActions:
     def _rewind(self, node: str, visit: int | None) -> dict[str, str]:
         title = f"Rewound to before {node}" + (f", visit {visit}" if visit else "")
         self.run = self._begin(title, lambda: self.run.rewind(node, visit))
-        return {"words": f"{title}: the run goes on.", "call": f"run = {load_call(self.run.logs_root)}"}
+        return {"words": f"{title}: the run continues.", "call": f"run = {load_call(self.run.logs_root)}"}
 
     def _pin(self, node: str, visit: int | None) -> dict[str, str]:
         known, latest, _ = self._known(node, visit, "")

@@ -1,4 +1,4 @@
-"""The runs that are kept: look for them, open, tag, resume, delete them, and see how those that go on stand.
+"""The runs that are kept: look for them, open, tag, resume, delete them, and see how those that continue stand.
 
 ``runs()`` reads a runs base once; ``table.refreshed()`` reads it again, under the same filters. Nothing here
 needs a run's ownership but ``resume`` and ``delete``.
@@ -208,7 +208,7 @@ class RunTable(DisplayedTable, Sequence[RunRow]):
             OptionError: pandas is not installed.
         """
         try:
-            pandas: Any = import_module("pandas")  # no dependency of ours
+            pandas: Any = import_module("pandas")  # not a dependency
         except ImportError:
             hint = "pip install pandas; without it: [row.status for row in runs()]"
             raise OptionError("to_frame() needs pandas, which is not installed", hint=hint) from None

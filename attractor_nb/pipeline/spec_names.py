@@ -63,7 +63,7 @@ def run_pipeline(
 
 
 def _is_engine_owned(key: str, value: object, graph: Graph) -> bool:
-    """Whether a value of an earlier run is left out: it says how that run went, not what this one begins with."""
+    """True if a value of an earlier run is left out: it says how that run went, not what this one begins with."""
     return key.startswith(RESERVED_PREFIXES) or sets_engine_key(key, value, graph.nodes)
 
 
@@ -77,7 +77,7 @@ class Checkpoint:
     node_retries: dict[str, int]  #: Failed attempts by node.
     context_values: dict[str, Any]  #: The context; large values are references to artifacts.
     logs: tuple[Any, ...]  #: Entries of the run log.
-    next_node: str  #: Where a resume goes on.
+    next_node: str  #: Node where a resume continues.
     node_outcomes: dict[str, str]  #: Latest status by node.
 
 

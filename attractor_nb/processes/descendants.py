@@ -1,7 +1,7 @@
 """Ends the processes of a command: its group, those that left it, and all of them if we are killed.
 
 Not asyncio's own: there a task that connects pipes is cancelled when a second Ctrl-C ends the loop, and
-whoever waits for the end of that program then waits for ever.
+a caller that waits for the end of that program then waits forever.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 MARK_NAME = "ATTRACTOR_COMMAND"
 """Environment variable by whose value a command's descendants are found."""
 MAX_KILL_ROUNDS = 50
-"""How often what a command starts while it is being killed is looked for."""
+"""Most searches for processes that a command starts while it is being killed."""
 _DEAD_STATES = "ZX"
 _SHELL = "/bin/sh"
 
 
 class ChildProcess:
-    """A child process. A thread of its own waits for its end, so that no interrupt can lose it."""
+    """A child process. A separate thread waits for its end, so that no interrupt can lose it."""
 
     def __init__(self, arguments: Sequence[str], **options: Any) -> None:
         """Start it.
@@ -43,7 +43,7 @@ class ChildProcess:
         """
         self._process = subprocess.Popen(arguments, bufsize=0, **options)  # noqa: S603 - starting programs is its purpose
         self._end: Future[int] = Future()
-        self._end.set_running_or_notify_cancel()  # whoever stops waiting for it does not take the end away
+        self._end.set_running_or_notify_cancel()  # a caller that stops waiting does not cancel the end
         threading.Thread(target=self._reap, name="attractor-child", daemon=True).start()
 
     @property
@@ -62,7 +62,7 @@ class ChildProcess:
 class Watchdog:
     """A shell that ends a command when we are gone: our end of its input closes with us.
 
-    It kills the command's group, if it was told of it before, what descends from it, and what carries the
+    It kills the command's group, if it was notified of it before, what descends from it, and what carries the
     command's mark.
     """
 
@@ -167,7 +167,7 @@ class Descendants:
         self._known: dict[int, int] = {}
 
     def is_alive(self) -> bool:
-        """Whether anything of it still runs; what is dead but not reaped does not."""
+        """True if anything of it still runs; what is dead but not reaped does not."""
         if not _process_numbers():
             return self._is_group_there()
         return bool(self._alive())

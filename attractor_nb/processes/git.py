@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PATIENCE_SECONDS: Final = 600.0
-"""How long one call may take; a checkout of a large repository takes minutes."""
+"""Time limit of one call; a checkout of a large repository takes minutes."""
 IDENTITY: Final = {
     f"GIT_{role}_{name}": value
     for role in ("AUTHOR", "COMMITTER")
     for name, value in (("NAME", "attractor-nb"), ("EMAIL", "attractor-nb@localhost"))
 }
-"""Who our commits are by: nobody's configuration is read for it, or changed."""
+"""Author of our commits: the user's configuration is neither read nor changed."""
 _QUIET: Final = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",

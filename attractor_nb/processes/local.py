@@ -46,7 +46,7 @@ SESSION_MARKS = re.compile(
     r"|CLAUDE_AGENT_SDK_VERSION|CLAUDE_(?:ENV_FILE|PROJECT_DIR|PLUGIN_ROOT)"
     r"|CODEX_(?:THREAD_ID|INTERNAL_ORIGINATOR_OVERRIDE)|GEMINI_CLI|GEMINI_CLI_(?:IDE_\w+|NO_RELAUNCH)"
 )
-"""What a session of an agent sets for the programs that it starts: another agent would take itself for a part of it."""
+"""Variables that a session of an agent sets for its programs: another agent would join that session."""
 _POLL_SECONDS = 0.02
 _DRAIN_SECONDS = 0.25
 
@@ -125,7 +125,7 @@ class LocalProcesses:
 def command_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment that commands inherit: without provider keys and other secrets, and marks of a session.
 
-    Values are looked at as well as names: the address of a server of ours contains its token, and who has that
+    Values are looked at as well as names: the address of our server contains its token, and anyone who has that
     can answer its gates (ruling 43). A session of an agent is the one that this process may run in.
     """
     inherited = os.environ if environment is None else environment

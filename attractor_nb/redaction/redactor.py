@@ -45,7 +45,7 @@ def _compiled(expression: str) -> re.Pattern[str]:
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether the name of an environment variable marks its value as a secret.
+    """True if the name of an environment variable marks its value as a secret.
 
     >>> [is_secret_name(name) for name in ("OPENAI_API_KEY", "LOCAL_KEY", "TOKENIZERS_PARALLELISM", "PWD")]
     [True, True, False, False]
@@ -107,7 +107,7 @@ class KeyForm:
 
     anchor: str  #: The literal it begins with.
     expression: str  #: The whole of it; its first group, if there is one, is the secret part.
-    tail: str  #: What may follow the anchor while more of the key is still to come.
+    tail: str  #: Text that may follow the anchor while more of the key is still to come.
     #: An expression that holds wherever the other does, in JSON text too, without groups that look around: it is for an
     #: engine that has none.
     probe: str
@@ -234,7 +234,7 @@ _URL_SAFE: Final = str.maketrans("+/", "-_")
 
 
 MARK: Final = "[redacted]"
-"""What stands in place of a secret."""
+"""Replacement of a secret."""
 _CONTAINERS: Final = frozenset({dict, list, tuple})
 PROBED_CHARACTERS: Final = 24
 """Of a known value the first look needs no more: what begins like it is looked at closely."""
@@ -294,7 +294,7 @@ class Redactor:
                 return
 
     def may_hold(self, data: str | bytes) -> bool:
-        """Whether a text, or UTF-8 of ours, deserves a closer look; False is certain."""
+        """True if a text, or our UTF-8, deserves a closer look; False is certain."""
         if len(data) < MIN_LENGTH:
             return False
         probes = self._probes
@@ -325,7 +325,7 @@ class Redactor:
         return _united(found)
 
     def holds_secret(self, text: str) -> bool:
-        """Whether there is a secret in a text."""
+        """True if there is a secret in a text."""
         return bool(self.secret_places(text))
 
     def redacted(self, text: str) -> str:
@@ -395,7 +395,7 @@ def _openings(literals: Iterable[str], cores: Iterable[str]) -> Openings:
 
 
 def _probes(known: Iterable[str]) -> tuple[Probe, Probe]:
-    """Whether a text has the beginning of any secret, and whether it goes on like one.
+    """True if a text has the beginning of any secret, and whether it continues like one.
 
     Each is one pass, by the engine for expressions that pydantic brings; for literals alone it is four
     times as fast as for the rest.

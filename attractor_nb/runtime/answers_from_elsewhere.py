@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 LOGGER = own_logger(__name__)
 LOOK_SECONDS: Final = 0.25
-"""How often a run looks for answers and messages."""
+"""Interval at which a run looks for answers and messages."""
 _REFUSALS: Final = {kind.__name__: kind for kind in (AlreadyAnswered, NoSuchGate, OptionError, RunError, RunNotFound)}
 
 
@@ -64,7 +64,7 @@ class AnswerCollector:
         """
         if not isinstance(store, DirectoryRunStore):
             return
-        if self._box is None or self._place != store.logs_root:  # a restart has a directory of its own
+        if self._box is None or self._place != store.logs_root:  # a restart has its own directory
             self._place, self._box = store.logs_root, AnswerBox(store.logs_root)
         try:
             for token, given in self._box.claimed(time.time()):
@@ -87,7 +87,7 @@ class AnswerCollector:
 
 
 def can_be_answered(owner: Mapping[str, Any], place: Path) -> bool:
-    """Whether answers reach the process that works at a run: it is one of this machine and of this user.
+    """True if answers reach the process that works at a run: it is one of this machine and of this user.
 
     Args:
         owner: Facts about that process: ``pid``, ``host``.

@@ -58,11 +58,11 @@ class RunStart(Struct):
 
     plan: Plan  #: The compiled graph.
     store: RunStore  #: The run directory, owned.
-    context: Context  #: The context as it stands.
-    state: RunState  #: The state as it stands.
+    context: Context  #: The context in its current state.
+    state: RunState  #: The state in its current state.
     run_id: str  #: The run.
     inputs: Mapping[str, Any]  #: The values the caller gave.
-    workspace: Workspace  #: Where it works.
+    workspace: Workspace  #: Working directory.
     unlisted: tuple[str, ...] = ()  #: Names of inputs that prompts do not carry by themselves.
     sequence: int = 0  #: Number of the last event in the log.
     restart_of: str = ""  #: For a resume: the directory that this one is a restart of, or empty.
@@ -73,7 +73,7 @@ class RunStart(Struct):
     interviews: Sequence[Event] = ()  #: For a resume: those of the gate that was cut off.
     #: For a resume: by node, what attempts had consumed that were cut off with their process; the state has it.
     cut_off: Mapping[str, Usage] = field(default_factory=dict[str, "Usage"])
-    warning: str = ""  #: What the user is to be warned of, or empty.
+    warning: str = ""  #: Warning for the user, or empty.
     rewound: PipelineRewound | None = None  #: For a rewind: the record of it, to be written before anything else.
     #: For a rewind to before a restart: the directory that the run was in, owned until then.
     left: RunStore | None = None
@@ -107,7 +107,7 @@ def begin(
         options: How.
         seams: Clock, randomness and disk.
         inputs: Of a part of something larger, such as a row of a map: all values that it begins with. They
-            and its commands were checked, and these noted for the directory around it, by whoever began that.
+            and its commands were checked, and these noted for the directory around it, by the caller that began it.
         unlisted: Those of them that prompts do not carry by themselves.
     """
     plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
@@ -156,12 +156,12 @@ def name_of_backend(backend: BackendSpec) -> str:
 
 
 def _is_of_providers(backend: BackendSpec) -> TypeGuard[ProviderBackend]:
-    """Whether it is exactly ours: what a class of somebody's own is made of is not known."""
+    """True if it is exactly ours: what a class of somebody's own is made of is not known."""
     return backends.is_provider(backend) and type(backend) is backends.ProviderBackend
 
 
 def backend_facts(backend: BackendSpec, graph: Graph) -> dict[str, Any]:
-    """The manifest entry for models of providers, under a key of its own; empty for other backends."""
+    """The manifest entry for models of providers, under its own key; empty for other backends."""
     if backend == "llm":
         backend = backends.ProviderBackend()
     if not _is_of_providers(backend):
@@ -229,7 +229,7 @@ def _new_store(
     }
     if not is_part:
         chosen = recorded_choices(manifest, manifest, is_backend_given=False)
-        note_run(plan.graph, logs_root, options, chosen, run_id)  # first: a run that is killed here can go on
+        note_run(plan.graph, logs_root, options, chosen, run_id)  # first: a run that is killed here can continue
     store = DirectoryRunStore.create(
         logs_root,
         durability=options.durability,

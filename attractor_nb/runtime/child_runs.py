@@ -60,7 +60,7 @@ else:
 
 
 _OWN, _LATEST, _FOUND = "own", "latest", "found"
-"""Whose a child run is that is taken up: the attempt's own, one of an earlier visit, or somebody else's."""
+"""Origin of a child run that is resumed: the attempt's own, one of an earlier visit, or a foreign one."""
 _NO_BOUNDS: dict[str, Any] = dict.fromkeys(BOUNDS)
 """A child has the bounds of its own graph, not those that a caller gave its parent."""
 
@@ -105,7 +105,7 @@ class ChildRuns:
             return
         if event.outcome.usage is not None:
             record.counted = record.usage
-        # What could not be executed goes on with its child, and the items of a list with those that have ended.
+        # What could not be executed continues its child, and the items of a list with those that have ended.
         record.is_consumed = not event.outcome.is_unmeasured and (item is None or event.is_commit)
 
     # -- the seam ------------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ class ChildRuns:
             return None
 
     def _is_new(self, charge: ChildCharge, there: Sequence[Path]) -> bool:
-        """Whether an attempt begins a child run of its own, of those of its visit that are there."""
+        """True if an attempt begins its own child run, of those of its visit that are there."""
         scope, item = charge.scope, charge.item
         if not there:
             return True
@@ -193,7 +193,7 @@ class ChildRuns:
         return {child.stage_path: child.run for child in self._begun}
 
     def at_gates(self, waiting: Collection[str], within: str) -> dict[str, bool]:
-        """By branch that child runs go on in: whether all that goes on in them waits at gates.
+        """By branch that child runs continue in: whether all that is active in them waits at gates.
 
         The arguments are those of ``RunningEngine.is_at_gates``.
         """
@@ -395,7 +395,7 @@ def _as_it_was(pipeline: Definition, options: RunOptions, place: Path) -> tuple[
 
 
 def _has_begun_with(item: ListItem, place: Path) -> bool:
-    """Whether the run of an item began with that item: the list may be another one since."""
+    """True if the run of an item began with that item: the list may be another one since."""
     with contextlib.suppress(RunNotFound):
         stored = read_run(place)
         if stored.events:  # else it was cut off before its first record
@@ -404,7 +404,7 @@ def _has_begun_with(item: ListItem, place: Path) -> bool:
 
 
 def _is_left_to_its_directory(child: LiveChild) -> bool:
-    """Whether nobody needs the handle of a child any more: one of many items whose run has ended and is stored."""
+    """True if nobody needs the handle of a child any more: one of many items whose run has ended and is stored."""
     return child.item is not None and child.is_done and has_event_log(child.root)
 
 
@@ -418,12 +418,12 @@ class ParentRun(Struct, frozen=True):
     options: RunOptions  #: The parent's options.
     seams: Injected  #: Clock, randomness and disk.
     gates: Gates  #: The parent's gates, which reach its people.
-    backend: CodergenBackend  #: What answers its prompts.
-    processes: Processes  #: What starts its commands.
-    workspace: Workspace  #: Where it works, and its children where their node names no other place.
+    backend: CodergenBackend  #: Backend of its prompts.
+    processes: Processes  #: Runner of its commands.
+    workspace: Workspace  #: Its working directory, and that of its children unless their node names another.
     shipping: Shipping | None  #: The way to the workers of ``executor=``, open already; None when all is done here.
-    tape: Tape | None  #: What its calls are recorded on or replayed from, if they are.
-    setup: RunSetup  #: What the parent is made of; its store is another one after a restart.
+    tape: Tape | None  #: Recording of its calls, or None.
+    setup: RunSetup  #: Setup of the parent; its store changes with a restart.
     wire: Callable[..., RunningEngine]  #: Introduces everybody to everybody in a child.
 
     def stores(self) -> tuple[RunStore, ...]:
@@ -439,8 +439,8 @@ class ChildRecord(Struct):
     is_ended: bool = False  #: The stage was done with it.
     #: And the attempt that was done with it is over, so another attempt begins another child.
     is_consumed: bool = False
-    usage: Usage = Usage()  #: What it had consumed by then.
-    counted: Usage = Usage()  #: What of that an attempt of the stage, which has ended, has counted as its own.
+    usage: Usage = Usage()  #: Its usage by then.
+    counted: Usage = Usage()  #: Part of that usage that an ended attempt of the stage has counted as its own.
 
 
 class ChildCharge(Struct, frozen=True):

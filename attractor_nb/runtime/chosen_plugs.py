@@ -54,7 +54,7 @@ TRACE_KEY: Final = "traceparent"
 
 
 def interviewer_of(named: InterviewerSpec, *, is_waited_for: bool) -> Interviewer:
-    """The interviewer of a run. Nobody named: whoever shows the run, the caller's hands, or the terminal.
+    """The interviewer of a run. By default the view of the run, the caller, or the terminal.
 
     Args:
         named: What ``interviewer=`` says.
@@ -66,9 +66,9 @@ def interviewer_of(named: InterviewerSpec, *, is_waited_for: bool) -> Interviewe
 
 
 def has_interviewer(options: RunOptions) -> bool:
-    """Whether a question that no stage of the graph puts finds somebody who expects it.
+    """True if a question that no stage of the graph puts finds somebody who expects it.
 
-    A script that names nobody does not: it would wait for ever.
+    A script that names nobody does not: it would wait forever.
     """
     if options.interviewer is None:
         return are_runs_shown()
@@ -143,7 +143,7 @@ def trace(
     clock: Clock,
     read: Callable[[str, str, str], str | None],
 ) -> None:
-    """Make spans of a run's events, in a thread of their own; a fault of the tracer is never the run's.
+    """Make spans of a run's events, in their own thread; a fault of the tracer is never the run's.
 
     Args:
         option: ``tracer=`` as the user gives it.
@@ -190,7 +190,7 @@ def with_cassette(options: RunOptions, *, is_resume: bool = False) -> tuple[RunO
     """The options of a run with a cassette, and its tape; the same and None for a run without.
 
     A replay starts no command, makes no backend and has no workers. Without ``backend=`` the recorded one
-    is taken. The rest of a run that goes on is added to what was recorded.
+    is taken. The rest of a run that continues is added to what was recorded.
     """
     if options.cassette is None:
         return options, None
@@ -202,15 +202,15 @@ def with_cassette(options: RunOptions, *, is_resume: bool = False) -> tuple[RunO
     )
     if options.backend is None and tape.mode == cassettes.AUTO and tape.backend in AGENTS:
         raise OptionError(
-            f"{tape.path} names the agent {tape.backend}, which would be started for what it does not have",
-            hint=f'say so: backend="{tape.backend}", or replay what is there: cassette_mode="replay"',
+            f"{tape.path} names the agent {tape.backend}, which would be started for calls that are not recorded",
+            hint=f'say so: backend="{tape.backend}", or use cassette_mode="replay"',
         )
     if options.backend is None and tape.mode != cassettes.RECORD and tape.backend in NAMED:
         options = replace(options, backend=tape.backend)
     if tape.mode == cassettes.AUTO and options.backend is None and tape.backend:
         raise OptionError(
-            f"{tape.path} was recorded with a backend of somebody's own: {tape.backend}",
-            hint='give it again, backend=…, or replay what is there: cassette_mode="replay"',
+            f"{tape.path} was recorded with a custom backend: {tape.backend}",
+            hint='give it again, backend=…, or use cassette_mode="replay"',
         )
     if tape.is_replay:
         options = replace(options, processes=cassettes.NoProcesses(), executor=None, cassette_mode=tape.mode)
@@ -220,7 +220,7 @@ def with_cassette(options: RunOptions, *, is_resume: bool = False) -> tuple[RunO
 
 
 def answering_backend(options: RunOptions, tape: Tape | None) -> CodergenBackend:
-    """The backend that answers prompts: opened only if a call needs it, or by a worker; absent in a replay."""
+    """The backend for prompts: opened only if a call needs it, or by a worker; absent in a replay."""
     spec = options.backend
     if tape is None or tape.mode == cassettes.RECORD or options.executor is not None:
         return resolve_backend(spec)
@@ -256,7 +256,7 @@ def inner_interviewer(interviewer: Interviewer, tape: Tape | None) -> Interviewe
 
 
 def recording_interviewer_for(gates: Interviewer, tape: Tape | None) -> Interviewer:
-    """Whom stages ask."""
+    """Interviewer of the stages."""
     return gates if tape is None else cassettes.RecordedPeople(tape, gates)
 
 
@@ -288,8 +288,8 @@ class Recording(Struct):
 class StageServices(Struct, frozen=True):
     """The services behind the model and tool stages of a run."""
 
-    backend: CodergenBackend  #: What answers prompts.
-    processes: Processes  #: What runs commands.
+    backend: CodergenBackend  #: Backend of prompts.
+    processes: Processes  #: Runner of commands.
     shipping: Shipping | None = None  #: The way to the workers; None when all is done here.
 
     @property
@@ -385,7 +385,7 @@ class SharedByParent(Struct, frozen=True):
     backend: CodergenBackend | None = None  #: One that is open already, for a run without an executor.
     shipping: Shipping | None = None  #: The way to workers, open already.
     workspace: Workspace | None = None  #: Of a child: its parent's place, when it works there; else its own.
-    tape: Tape | None = None  #: What its calls are recorded on or replayed from. Who made it for several runs ends it.
+    tape: Tape | None = None  #: Recording of its calls. The maker closes it if several runs share it.
     #: Of a child, which a stage of another run has started and may steer: what it knows of that.
     above: ParentLink | None = None
     funds: Funds | None = None  #: Of a child or a row of a map: what it may spend, with others.

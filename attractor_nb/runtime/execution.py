@@ -177,7 +177,7 @@ class Execution(DisplayedPicture, Handle[RunResult]):
         """
         if not has_event_log(self.logs_root):
             raise RunNotFound(
-                f"nothing of run {self.id} is stored, so its past cannot be looked at",
+                f"nothing of run {self.id} is stored, so its history cannot be read",
                 hint='run it with durability="fast" or "full"',
             )
         return Journal(read_run(self.logs_root).events, self.graph.mirrored())
@@ -211,7 +211,7 @@ class Execution(DisplayedPicture, Handle[RunResult]):
         return redacted(self.view.marks.marks.words)
 
     def details(self) -> RunDetails:
-        """The volatile facts: id, directory, duration, what was consumed; and each node as it stands.
+        """The volatile facts: id, directory, duration, what was consumed; and each node in its current state.
 
         It is a text, and a notebook shows it as tables.
         """
@@ -228,7 +228,7 @@ class Execution(DisplayedPicture, Handle[RunResult]):
     # -- listening -----------------------------------------------------------------------------------
 
     def on_event(self, observer: EventObserver) -> Callable[[], None]:
-        """Call ``observer`` with every event from now on, in a thread of its own.
+        """Call ``observer`` with every event from now on, in its own thread.
 
         Args:
             observer: A function of an event.

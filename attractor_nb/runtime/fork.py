@@ -1,4 +1,4 @@
-"""Forks: a run of its own that begins with the way of another until just before a visit.
+"""Forks: a separate run that begins with the way of another until just before a visit.
 
 A fork is a run directory that is written whole, has its name when it is complete, and is then resumed like
 any other. Its log begins with the parent's records, numbered anew and under the fork's own id, so that what

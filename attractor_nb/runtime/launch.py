@@ -52,7 +52,7 @@ def options_for(
 
 
 def start_run(pipeline: Definition, options: RunOptions, interrupt: HeldInterrupt, *, is_waited_for: bool) -> Execution:
-    """Begin a run in a directory of its own, and start its engine."""
+    """Begin a run in its own directory, and start its engine."""
     options, tape = with_cassette(options)
     check_host(options.host)
     check_plugs(options, pipeline.handlers, pipeline.graph, tape, pipeline.tools)
@@ -163,7 +163,7 @@ def _refuse_interrupted(interrupt: HeldInterrupt, start: RunStart) -> None:
     if not interrupt.is_noted:
         return
     if start.sequence:
-        raise RunInterrupted("the run was stopped before it went on", hint="resume it again")
+        raise RunInterrupted("the run was stopped before it continued", hint="resume it again")
     raise RunInterrupted("the run was stopped before it began; no stage of it was run", hint="start it anew")
 
 

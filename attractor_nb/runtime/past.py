@@ -91,7 +91,7 @@ class RecordedDirectory:
 
     @property
     def is_current(self) -> bool:
-        """Whether its log has not grown since it was read."""
+        """True if its log has not grown since it was read."""
         return self._stamp == stamp_of(self.root)
 
     @property
@@ -210,7 +210,7 @@ _LOADED: WeakKeyDictionary[Execution, RecordedDirectory] = WeakKeyDictionary()
 
 
 def keep_loaded(run: Execution, directory: RecordedDirectory) -> None:
-    """Keep what a run was loaded from: whoever looks back at it does not read the log again."""
+    """Keep what a run was loaded from: reading its history does not read the log again."""
     _LOADED[run] = directory
 
 
@@ -223,7 +223,7 @@ def read_history(run: Execution) -> RunHistory:
                 hint="its files can be read, its events cannot",
             )
         raise RunNotFound(
-            f"nothing of run {run.id} is stored, so its past cannot be looked at",
+            f"nothing of run {run.id} is stored, so its history cannot be read",
             hint='run it with durability="fast" or "full"',
         )
     kept = _KEPT.get(run)

@@ -85,7 +85,9 @@ def read_outcome(
 def pin_of(run: Execution, node: str, outcome: object, response: str | None, visit: int | None = None) -> Pin:
     """The pin of a node."""
     if visit is not None and (outcome is not None or response is not None):
-        raise OptionError(f"visit {visit} is given, and what {node} comes to", hint="leave one of them out")
+        raise OptionError(
+            f"visit {visit} and an outcome or response of {node} exclude each other", hint="leave one of them out"
+        )
     if response is not None and not isinstance(response, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise OptionError(f"a response must be text, not a {type(response).__name__}")
     if outcome is None and response is None:
@@ -118,7 +120,7 @@ def _read_pin(node: str, wanted: object) -> Pin:
         return _answer_of(resolve_run(wanted), node, None)
     raise OptionError(
         f"{node} is pinned to the text of a response, an Outcome or a run, not {type(wanted).__name__}",
-        hint=f'pins={{"{node}": run}} keeps what it came to there',
+        hint=f'pins={{"{node}": run}} keeps its outcome there',
     )
 
 
@@ -187,6 +189,6 @@ def check_debugging(options: RunOptions, graph: Graph, *, is_waited_for: bool) -
     read_breakpoints(options.breakpoints, graph)
     if is_waited_for:
         raise OptionError(
-            "breakpoints are given, and this call waits for the end: nobody could have the run go on",
+            "breakpoints cannot be used with a call that waits for the end: the run could not be continued",
             hint="run = pipeline.run(breakpoints=[…]), then run.debugger.wait_for_stop() and continue_()",
         )

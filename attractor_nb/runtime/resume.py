@@ -103,14 +103,14 @@ def continue_run(
         return continue_legacy(pipeline, plan, logs_root, options, seams)
     if options.durability == "none":
         raise OptionError(
-            'a run goes on in its directory, and durability="none" keeps none', hint='use durability="fast"'
+            'a run continues in its directory, and durability="none" keeps none', hint='use durability="fast"'
         )
     check_own_source(pipeline, logs_root, on_graph_change)
     check_trust(pipeline, options, logs_root, recorded)
     request = _ResumeRequest(pipeline, logs_root, options, seams, on_graph_change, rewind, recorded)
     if options.take_over:
-        _resume_point(plan, read_latest(plan, logs_root), request)  # who may not go on must not rob the owner
-    with contextlib.ExitStack() as owned:  # given up when it cannot go on: the next resume finds it free
+        _resume_point(plan, read_latest(plan, logs_root), request)  # who may not continue must not rob the owner
+    with contextlib.ExitStack() as owned:  # given up when it cannot continue: the next resume finds it free
         store, latest = open_latest(plan, logs_root, options, seams)
         owned.callback(store.close)
         beginning = _begun_again(store, latest, request, owned)
@@ -188,21 +188,21 @@ def _workspace_again(
 
 
 def _elsewhere(facts: Mapping[str, Any], place: Mapping[str, Any]) -> str:
-    """A warning that a run without a place of its own resumes in another working directory; else empty."""
+    """A warning that a run without its own place resumes in another working directory; else empty."""
     before, now = facts.get("workdir"), place.get("workdir")
     if before and now and before != now and not facts.get("isolation"):
-        return f"the run worked in {before} before, and goes on in {now}"
+        return f"the run worked in {before} before, and continues in {now}"
     return ""
 
 
 def _stored_goes_on(pipeline: Definition, logs_root: Path) -> str:
-    """That an edited file is not what goes on, and how it would; empty when it is as the run began."""
+    """That an edited file is not what is active, and how it would; empty when it is as the run began."""
     path = changed_source(pipeline, logs_root / SOURCE_NAME, read_facts(logs_root))
     if path is None:
         return ""
     return (
-        f"{path} has changed since this run began, or a file of its texts: the graph stored in the run "
-        'directory goes on; the edited one does when a resume is given it with on_graph_change="accept"'
+        f"{path} has changed since this run began, or a file of its texts: the run continues with the "
+        'graph stored in its directory; to use the edited one, resume with it and on_graph_change="accept"'
     )
 
 
@@ -218,7 +218,7 @@ def _placed(workspace: Workspace, plan: Plan, stored: StoredRun, state: RunState
         and planned.handler_type != "wait.human"  # a person may mend something while the gate waits
     )
     kept = workspace.stand_at(recorded_commit(stored), is_cut_off=is_cut_off or is_rewind)
-    return f"what was in the worktree and does not count any more is kept on branch {kept}" if kept else ""
+    return f"what was discarded from the worktree is kept on branch {kept}" if kept else ""
 
 
 def _cut_off(store: DirectoryRunStore, stored: StoredRun, state: RunState) -> dict[str, Usage]:
@@ -242,7 +242,7 @@ def _requests(read: Callable[[str], str | None]) -> int:
     try:
         made = sum(1 for _ in takewhile(lambda number: read(request_file(number)) is not None, count(1)))
         return made + (read(AGENT_TASK_FILE) is not None)
-    except StorageError:  # whatever lies there is none of ours
+    except StorageError:  # the file there is foreign
         return 0
 
 
@@ -272,7 +272,7 @@ class _ResumePoint(Struct, frozen=True):
     stored: StoredRun  #: The directory as far as it counts.
     state: RunState  #: The state there.
     inputs: Mapping[str, Any]  #: The run's inputs.
-    warning: str  #: What the user asked to be warned of, or empty.
+    warning: str  #: Requested warning, or empty.
     rewound: PipelineRewound | None  #: For a rewind: the record of it.
 
 
@@ -363,7 +363,7 @@ def check_end(plan: Plan, stored: StoredRun, state: RunState) -> None:
         raise RunError("the run has succeeded; there is nothing to resume", hint=_how_to_go_back(plan, stored, state))
     if state.ended == "failed" and not state.is_resumable:
         raise RunError(
-            f"the run has failed for good: {state.reason}",
+            f"the run has failed permanently: {state.reason}",
             hint="every stage is committed and none would run again; remove the cause, then "
             + _how_to_go_back(plan, stored, state),
         )

@@ -1,6 +1,6 @@
 """Going back in a stored run, to just before a visit: one record, and nothing is erased.
 
-Resume goes on from where a run stands. A rewind only says that it stands elsewhere: the run is read
+Resume continues from where a run stands. A rewind only says that it stands elsewhere: the run is read
 as if its log ended before that visit, and the first thing that is written is the record of it.
 """
 
@@ -36,7 +36,7 @@ class Rewind(Struct, frozen=True):
     """The target of a rewind."""
 
     node_id: str  #: Before a visit of this node.
-    visit: int | None = None  #: Which one, by its number; None for the latest.
+    visit: int | None = None  #: Its visit, by number; None for the latest.
     #: Values of the context that are others from there on.
     context: Mapping[str, Any] = field(default_factory=dict[str, Any])
     prompt: str = ""  #: The prompt of that node from there on, in this run; empty for that of the graph.
@@ -73,7 +73,7 @@ def check_rewind(plan: Plan, logs_root: Path, rewind: Rewind) -> None:
     if rewind.node_id not in plan.nodes:
         raise OptionError(
             f"the pipeline has no node {rewind.node_id!r}{did_you_mean(rewind.node_id, plan.nodes)}",
-            hint="rewind to a node of the pipeline that goes on",
+            hint="rewind to a node of the given pipeline",
         )
     node = plan.nodes[rewind.node_id]
     if rewind.prompt and node.handler_type != "codergen" and not node.node.prompt:
@@ -91,8 +91,8 @@ class RewindPlace(Struct, frozen=True):
     stored: StoredRun  #: The directory as it is.
     counted: LoggedEvents  #: The events of it that still count.
     point: Point  #: The visit.
-    stages: int  #: How many stages are set aside, those of later directories included.
-    rewind: Rewind  #: What was asked for.
+    stages: int  #: Number of stages that are set aside, those of later directories included.
+    rewind: Rewind  #: The request.
 
     @property
     def shortened(self) -> StoredRun:
@@ -134,14 +134,14 @@ def find_place(latest: StoredRun, rewind: Rewind) -> RewindPlace:
 
 
 def _check_is_in_log(stored: StoredRun, counted: Sequence[Event]) -> None:
-    """A run that went on from a checkpoint of the older layout has the values of before in no log."""
+    """A run that continued from a checkpoint of the older layout has the values of before in no log."""
     started = next((event for event in counted if isinstance(event, PipelineStarted)), None)
     start_node = stored.manifest.get("start_node", "")
     began_elsewhere = started and not started.restart_of and start_node not in {"", started.start_node}
     if began_elsewhere or stored.manifest.get(CONTINUED_FROM):
         raise RunError(
-            f"{stored.logs_root} began with a checkpoint of the older layout, and no log has what that held",
-            hint="resume it where it stands, or start a new run",
+            f"{stored.logs_root} began with a checkpoint of the older layout, and no log contains its state",
+            hint="resume it from its checkpoint, or start a new run",
         )
 
 
@@ -154,7 +154,7 @@ def check_still_counts(stored: StoredRun) -> None:
     if _leads_to(stored, events) and not _leads_to(stored, counted_events(events)):
         raise RunError(
             f"{stored.logs_root} was set aside: the run was rewound to before it, in {before}",
-            hint=f"go on there: attractor-nb resume {before}",
+            hint=f"continue there: attractor-nb resume {before}",
         )
 
 

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from attractor_nb.stage import StageScope
 
 STOP_SECONDS = 1.0
-"""How long a stage waits for its child to stop; the child goes on stopping by itself."""
+"""Time limit for a child to stop; the stage continues without waiting further."""
 OBSERVED_SECONDS = 1.0
-"""How often a child in another process is looked at when nobody says how often."""
+"""Default interval of checks of a child in another process."""
 MAX_LISTED_ARTIFACTS = 1000
 
 
@@ -131,7 +131,7 @@ class LiveChild:
         self._job.start(self._wired.work)
 
     def is_at_gates(self, waiting: Collection[str], within: str) -> bool:
-        """Whether all that goes on in it waits at gates; see ``RunningEngine.is_at_gates``."""
+        """True if all that is active in it waits at gates; see ``RunningEngine.is_at_gates``."""
         return self._wired.is_at_gates(waiting, f"{within}{path_of(self.scope, self.item)}:{self.scope.visit}/")
 
     @property
@@ -151,7 +151,7 @@ class LiveChild:
 
     @property
     def is_done(self) -> bool:
-        """Whether its task has ended."""
+        """True if its task has ended."""
         return self._job.future.done()
 
     def _take(self, event: Event) -> None:

@@ -56,7 +56,7 @@ else:
 DefinitionT = TypeVar("DefinitionT", bound=Definition)
 ValueT = TypeVar("ValueT")
 LOST_OWNER = "abandoned: its process ended"
-"""Why a run stands still whose log has no end."""
+"""Status text of a run whose log has no end."""
 
 
 def read_definition(
@@ -213,18 +213,18 @@ def resolve_run(thing: object, name: str = "the run", pipeline: Definition | Non
 
 
 def is_path(thing: object) -> bool:
-    """Whether a value can name a place on the disk."""
+    """True if a value can name a place on the disk."""
     return isinstance(thing, str | PathLike)
 
 
 TEXTS: Final = {"prompt": "prompt.md", "response": "response.md"}
-"""What a comparison looks at of a visit, and the files that hold it."""
+"""Texts of a visit that are compared, and their files."""
 
 
 def texts_of(run: Execution, known: RecordedVisit) -> dict[str, str]:
     """Prompt and response of the last attempt of a visit, by name; what is lost or unreadable is left out.
 
-    What tells of the run and nothing else is marks in them (``without_places``).
+    Parts that only describe the run are marks in them (``without_places``).
     """
     directory = known.place.files_of(known.record, known.record.attempts[-1].number)
     found: dict[str, str] = {}

@@ -190,7 +190,7 @@ def _check_form(stored: StoredRun) -> None:
             what = f"record {unknown.sequence} of its log is a {unknown.type}, which this version does not know"
         raise RunError(
             f"a newer version of attractor_nb has written the run in {stored.logs_root}: {what}",
-            hint="update attractor_nb to go on with it; it can be looked at with this version",
+            hint="update attractor_nb to resume it; this version can read it",
         )
 
 
@@ -203,14 +203,13 @@ def _check_begun(stored: StoredRun) -> None:
         )
     if stored.checkpoint is None and (older := stored.manifest.get(CONTINUED_FROM)):
         raise RunError(
-            f"{stored.logs_root} went on from a checkpoint of the older layout, and has no checkpoint that "
-            "holds what that had",
+            f"{stored.logs_root} continued from a checkpoint of the older layout, and has no checkpoint with its state",
             hint=f"resume the older run again: attractor-nb resume {older} --graph FILE",
         )
 
 
 def inputs_of(stored: StoredRun, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The values that the run began with, large ones read: a restart has a directory of its own."""
+    """The values that the run began with, large ones read: a restart has its own directory."""
     for event in stored.events.select(PipelineStarted):
         values = StoredValues(stored.logs_root)
         return {key: values.whole(value) for key, value in event.inputs.items()}
@@ -365,8 +364,8 @@ def with_recorded_bounds(options: RunOptions, manifest: Mapping[str, Any]) -> Ru
 
 _OWN = {
     "params": "start a new run for other values: pipeline.run(params=…)",
-    "logs_root": "leave it out: a run goes on in its own directory",
-    "runs_dir": "leave it out: a run goes on in its own directory",
+    "logs_root": "leave it out: a run continues in its own directory",
+    "runs_dir": "leave it out: a run continues in its own directory",
 }
 
 
@@ -374,4 +373,4 @@ def check_own(logs_root: Path, given: Mapping[str, Any]) -> None:
     """Refuse what is a run's own and cannot be given anew; a run of the older layout gets a new directory."""
     for name, hint in _OWN.items():
         if given.get(name) and (name == "params" or has_event_log(logs_root)):
-            raise OptionError(f"{name} is given, and a resume keeps what its run began with", hint=hint)
+            raise OptionError(f"{name} cannot be changed: a resume keeps the options of its run", hint=hint)

@@ -53,7 +53,7 @@ def tell(run: Execution, node: str | None, text: object, given_by: str) -> Instr
 def _over(run_id: str, how: str) -> RunError:
     return RunError(
         f"run {run_id} has ended ({how}), so no prompt of it follows",
-        hint="begin again from an earlier place: run.fork(node, prompt=…), or run.rewind(node)",
+        hint="continue from an earlier stage: run.fork(node, prompt=…), or run.rewind(node)",
     )
 
 

@@ -84,11 +84,11 @@ class _Works(Struct, frozen=True):
     """The services that answer prompts and execute nodes."""
 
     handlers: dict[str, Handler]  #: The handler of each node.
-    answering: CodergenBackend  #: What answers prompts.
-    processes: Processes  #: What starts commands, wherever that is.
-    place: Workspace  #: Where the run works.
+    answering: CodergenBackend  #: Backend of prompts.
+    processes: Processes  #: Starter of commands, here or elsewhere.
+    place: Workspace  #: Working directory of the run.
     workplace: RunWorkplace  #: The same, as its stages have it.
-    lifetimes: tuple[BackendLifetime, ...]  #: What is opened with the run and ended with it.
+    lifetimes: tuple[BackendLifetime, ...]  #: Parts that are opened and closed with the run.
     shipping: Shipping | None  #: The way to workers; None when all is done here.
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 OWNER_CHECK_SECONDS = 1.0
-"""How often a run looks whether it was taken over while nothing of it is recorded."""
+"""Interval at which an inactive log is checked for a take-over."""
 
 
 def _no_children(waiting: Collection[str], within: str) -> Mapping[str, bool]:
@@ -53,7 +53,7 @@ class RunningEngine(Struct):
     recording: Recording | None = None
     is_child: bool = False
     children_at_gates: Callable[[Collection[str], str], Mapping[str, bool]] = _no_children
-    """By branch that child runs go on in: whether all that goes on in them waits at gates."""
+    """By branch that child runs continue in: whether all that is active in them waits at gates."""
 
     async def work(self) -> RunResult:
         """Run to the end, and bind the result."""
@@ -77,7 +77,7 @@ class RunningEngine(Struct):
         return result
 
     def is_at_gates(self, waiting: Collection[str], within: str = "") -> bool:
-        """Whether all that goes on in the run, its branches and its children waits at gates.
+        """True if all that is active in the run, its branches and its children waits at gates.
 
         Args:
             waiting: Ids of the questions that wait at the gates of the run above all others. A child has asked a
@@ -96,13 +96,13 @@ class RunningEngine(Struct):
         return contextlib.nullcontext() if self.is_child else gates_open(self.run, self.gates)
 
     def listen(self, sinks: Iterable[EventSink]) -> None:
-        """Hand sinks of ours every event from now on."""
+        """Send our sinks every event from now on."""
         for sink in sinks:
             self.runner.setup.stream.add_sink(sink)
 
     @contextlib.contextmanager
     def _watched(self) -> Generator[None]:
-        """Stop a run that was taken over while it waited or a stage went on: nothing else would tell it.
+        """Stop a run that was taken over while it waited or a stage continued: nothing else would tell it.
 
         The stage is cancelled, its commands end, and the first record that is refused says why.
         """
@@ -121,7 +121,7 @@ class RunningEngine(Struct):
             yield
 
     def _paused_at_gates(self) -> contextlib.AbstractContextManager[None]:
-        """Pause the run once all that goes on in it waits at gates, if that is how they are to be answered."""
+        """Pause the run once all that is active in it waits at gates, if that is how they are to be answered."""
         task, setup = asyncio.current_task(), self.runner.setup
 
         def look() -> bool:
@@ -171,7 +171,7 @@ def _repeated(look: Callable[[], bool], seconds: float) -> Generator[None]:
 # The gates of all runs that are under way in this process, for callers that show or answer them together.
 
 LOGGER = own_logger(__name__)
-ENDED: Final = "the run has ended; where it did not come to its end, run.resume() goes on with it"
+ENDED: Final = "the run has ended; if it was interrupted, run.resume() continues it"
 Listener = Callable[["Execution", "Gate | None", "Event | None"], None]
 """Told of a run, one of its gates, and what became of it (``Gates.on_change``); no gate: the run ended."""
 
@@ -206,13 +206,13 @@ def tell(run: Execution, gate: Gate | None, event: Event | None) -> None:
         try:
             listener(run, gate, event)
         except Exception:  # a fault of who shows gates is never the run's
-            LOGGER.exception("somebody who shows gates could not follow one")
+            LOGGER.exception("a view of gates could not follow one")
 
 
 def listen(listener: Listener) -> Callable[[], None]:
     """Hear of every gate that opens or is over, from now on; returns how to stop that.
 
-    The listener is called in the thread of the engine, or of whoever answers, and must not wait.
+    The listener is called in the thread of the engine, or of the answering caller, and must not wait.
     """
     _listeners.append(listener)
 

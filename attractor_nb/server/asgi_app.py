@@ -139,7 +139,7 @@ def _answering(serve: Any) -> Any:
             return problem_response(problem_of(error))
         except ClientDisconnect:  # nobody reads this
             return problem_response(Problem(400, "request", "The request ended early"))
-        except Exception:  # a fault of ours: it is logged, and a client is told no more than that
+        except Exception:  # an internal error: it is logged, and the client learns only that
             LOGGER.exception("%s %s", request.method, request.url.path)
             return problem_response(internal_problem())
 

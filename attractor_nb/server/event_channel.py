@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 FIRST_ID: Final = "0.0"
 """The id before the first event."""
 END, GAP, FAULT = "end", "gap", "fault"
-"""What is said of the stream itself; events of the run have no name, so ``onmessage`` hears them all."""
+"""Messages about the stream itself; events of the run have no name, so ``onmessage`` receives them all."""
 HEARTBEAT: Final = b": alive\n\n"
 
 LOGGER = own_logger(__name__)
@@ -42,9 +42,9 @@ KEPT_BYTES: Final = 512 * 1024
 KEPT_FRAMES: Final = 2_000
 BATCH_BYTES: Final = 64 * 1024
 LOOK_SECONDS: Final = 0.25
-"""How often the log of a run is looked at that another process runs."""
+"""Interval at which the log of a run in another process is read."""
 GATHER_SECONDS: Final = 0.02
-"""What happens within so short a time goes out together: events of a run come in bursts."""
+"""Events within this time are sent together, because events of a run come in bursts."""
 GATHERED: Final = 100
 
 
@@ -74,9 +74,9 @@ def whole_id(given: str) -> str:
 class Frame(NamedTuple):
     """The message for one event."""
 
-    ordinal: int  #: How many events of the log there are up to and with this one.
+    ordinal: int  #: Number of events of the log up to and including this one.
     id: str  #: The event's id; empty for what is not in the log.
-    data: bytes  #: What is sent.
+    data: bytes  #: Data to send.
 
 
 class RunChannel:
@@ -135,12 +135,12 @@ class RunChannel:
 
     @property
     def is_local(self) -> bool:
-        """Whether the run's engine works in this process."""
+        """True if the run's engine works in this process."""
         return self._live is not None
 
     @property
     def is_current(self) -> bool:
-        """Whether it has, or will have, all that the log has: it follows still, or nothing came since."""
+        """True if it has, or will have, all that the log has: it follows still, or nothing came since."""
         return not self.is_closed or (self._ended_at is not None and self._ended_at == self._reader.stamp)
 
     def position_of(self, last_id: str) -> int | None:
@@ -162,7 +162,7 @@ class RunChannel:
         return self._first + position if is_next_kept else None
 
     def has_events(self, position: int, had: int) -> bool:
-        """Whether there are events of the log behind a position that a consumer has not had."""
+        """True if there are events of the log behind a position that a consumer has not had."""
         behind = islice(self._frames, position - self._first, None)
         return any(frame.id and frame.ordinal > had for frame in behind)
 
@@ -214,7 +214,7 @@ class RunChannel:
             self._keep("", control_frame(FAULT, problem.to_plain()))
         except AttractorError as error:
             self._keep("", control_frame(FAULT, problem_of(error).to_plain()))
-        except Exception:  # a fault of ours ends this stream, never the server
+        except Exception:  # an internal error ends this stream, never the server
             LOGGER.exception("a stream of events ended")
             self._keep("", control_frame(FAULT, {"detail": "internal server error"}))
         finally:
@@ -231,7 +231,7 @@ class RunChannel:
             await asyncio.sleep(GATHER_SECONDS if len(events) < GATHERED else 0)
         if not self._is_in_step:
             await self._take_log()
-        # Who hears of the end finds the status said, and the run free to go on.
+        # Who hears of the end finds the status said, and the run free to continue.
         while not live.is_done:  # noqa: ASYNC110 - it ends in another thread, a moment after its last event
             await asyncio.sleep(GATHER_SECONDS)
 
@@ -240,7 +240,7 @@ class RunChannel:
             await self._take_log()
             self.is_ready.set()
             await asyncio.sleep(LOOK_SECONDS)
-        await self._take_log()  # of a run that stands still it is ready when it is closed: nothing follows
+        await self._take_log()  # of a run that is inactive it is ready when it is closed: nothing follows
 
     async def _take_event(self, event: Event) -> None:
         """Publish what the feed brought."""
@@ -291,7 +291,7 @@ class RunChannel:
             self._read_up_to = last.time, last.sequence
 
     async def _let_consumers_read(self) -> None:
-        """Have consumers take what they were not told of, before there is so much that it is let go."""
+        """Have consumers take what they have not received, before there is so much that it is dropped."""
         if self._untold_bytes >= BATCH_BYTES or self._untold_frames >= KEPT_FRAMES // 4:
             self._tell()
             await asyncio.sleep(0)
@@ -324,7 +324,7 @@ class RunChannel:
 
 # The events of a run in the order in which they happened, over all the directories that it went through.
 #
-# A ``loop_restart`` takes a run into a directory of its own, whose records are numbered anew; a rewind may take
+# A ``loop_restart`` takes a run into its own directory, whose records are numbered anew; a rewind may take
 # it back. So an event's id has two numbers: of the directory (0 for the first, ``N`` for ``restart-N``), and of
 # the record there. A directory's events come where its parent says that the run went there.
 
@@ -398,7 +398,7 @@ class EventReader:
         return Recorded(f"{part.number}.{event.sequence}", event)
 
     def _step_back(self) -> bool:
-        """Whether a directory before the latest has grown since: a rewind took the run back to it."""
+        """True if a directory before the latest has grown since: a rewind took the run back to it."""
         for index in range(len(self._parts) - 2, -1, -1):
             part = self._parts[index]
             if any(event.sequence > part.had for event in _scan(part).events):

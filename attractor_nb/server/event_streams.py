@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 RETRY_MILLISECONDS: Final = 1_000
 _REPLAYS: Final = 2
-"""How many logs are read for consumers at a time; the others wait their turn."""
+"""Number of logs that are read for consumers at a time; the others wait."""
 
 
 class Streams:
@@ -105,7 +105,7 @@ class Streams:
         live = service.live(run_id)
         kept = self._channels.get(run_id)
         if kept is not None and kept.is_current and not (kept.is_closed and live):
-            return kept  # and not that of a run that had ended and now goes on again here
+            return kept  # and not that of a run that had ended and now continues again here
         channel = RunChannel(
             place,
             live,
@@ -141,7 +141,7 @@ class Stream:
 
     @property
     def is_at_end(self) -> bool:
-        """Whether no event of the log is left to be sent."""
+        """True if no event of the log is left to be sent."""
         return not self._replay and not self._channel.has_events(max(self.position, self._channel.first), self._had)
 
     def replay_behind(self, recorded: list[Recorded], last_id: str) -> None:
@@ -200,7 +200,7 @@ class Stream:
                 await channel.wait(self.position)
 
     def close(self) -> None:
-        """Give its room back; waits for nothing, for whoever hung up is not waited for."""
+        """Give its room back; waits for nothing, because a disconnected client is not waited for."""
         if self._is_open:
             self._is_open = False
             self._streams.leave(self._run_id, self._channel)

@@ -1,6 +1,6 @@
 """The endpoint of a run's events: server-sent events, with heartbeats.
 
-A response of our own, and not sse-starlette's: what is sent is encoded already, and one event to one consumer
+Our own response, and not sse-starlette's: what is sent is encoded already, and one event to one consumer
 takes half the time (P12 in docs/benchmarks.md).
 """
 

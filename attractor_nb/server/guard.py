@@ -84,7 +84,7 @@ class Guard:
         return unauthorised()
 
     def _is_page(self, scope: Scope) -> bool:
-        """Whether it asks for the page, which is shown to anybody who may come at all."""
+        """True if it asks for the page, which is shown to anybody who may come at all."""
         is_open = own_path(scope) in {"", *PAGE_PATHS} and scope["method"] == "GET"
         return is_open and not self._settings.is_proxied
 
@@ -158,13 +158,13 @@ def stranger(
 
 
 def _is_navigation(head: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Whether a browser asks in order to show the answer as a page of its own, in no frame."""
+    """True if a browser asks in order to show the answer as a separate page, in no frame."""
     fetch_headers = (header_values(head, b"sec-fetch-mode"), header_values(head, b"sec-fetch-dest"))
     return fetch_headers == (["navigate"], ["document"])
 
 
 def has_token(head: Iterable[tuple[bytes, bytes]], token: str) -> bool:
-    """Whether a request shows the token; one that says two things shows nothing."""
+    """True if a request shows the token; one that says two things shows nothing."""
     given = header_values(head, b"authorization")
     scheme, _, value = given[0].partition(" ") if len(given) == 1 else ("", "", "")
     is_bearer = scheme.lower() == "bearer"
@@ -207,7 +207,7 @@ class Tickets:
         return ticket
 
     def redeem(self, ticket: str, path: str) -> bool:
-        """Whether a ticket opens a path; whatever it opens, it is used up."""
+        """True if a ticket opens a path; whatever it opens, it is used up."""
         with self._lock:
             kept = self._open.pop(_key(ticket), None)
         return kept is not None and kept[0] == path and kept[1] > self._monotonic()

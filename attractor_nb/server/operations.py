@@ -83,12 +83,12 @@ def list_pipelines(call: Call) -> Reply:
 
 
 def get_pipeline(call: Call) -> Reply:
-    """How a run stands."""
+    """Status of a run."""
     return Reply(run_answers.status_of(call.server.service, call.path["id"]))
 
 
 def get_status(call: Call) -> Reply:
-    """How a run stands, the newest if none is named."""
+    """Status of a run, the newest if none is named."""
     service = call.server.service
     return Reply(run_answers.status_of(service, call.query.id or _newest(call)))
 
@@ -100,7 +100,7 @@ def cancel(call: Call) -> Reply:
 
 
 def resume(call: Call) -> Reply:
-    """Go on with a run."""
+    """Resume a run."""
     run_id, run = call.server.service.resume(call.path["id"], call.body)
     return _accepted(call, run_id, run.status, 202)
 
@@ -180,7 +180,7 @@ def get_context(call: Call) -> Reply:
 
 
 def get_stage(call: Call) -> Reply:
-    """What is known of a stage."""
+    """Details of a stage."""
     return Reply(run_answers.plain_stage(call.server.service.run(call.path["id"]), call.path["node"], call.query))
 
 
@@ -191,7 +191,7 @@ def get_stage_file(call: Call) -> Reply:
 
 
 def get_inspection(call: Call) -> Reply:
-    """What the inspector of a front-end shows."""
+    """Content of a front end's inspector."""
     return Reply(run_answers.inspection_of(call.server.service.run(call.path["id"]), call.query))
 
 
@@ -213,7 +213,7 @@ def get_session(call: Call) -> Reply:
 
 
 def validate(call: Call) -> Reply:
-    """What lint says of a source, after a fix or a renaming if one is asked for; nothing of it is run."""
+    """Lint findings of a source, after a fix or a renaming if requested; nothing of it is run."""
     asked = call.body
     is_changed = asked.fix is not None or asked.rename is not None
     try:
@@ -284,20 +284,20 @@ class Operation:
     method: str  #: ``GET`` or ``POST``.
     path: str  #: Its path; ``{id}`` takes a part, ``{name:path}`` the rest.
     name: str  #: Its id in the OpenAPI document.
-    serve: Callable[[Call], Reply] | None  #: What does it; None for the stream, which is no function of a request.
+    serve: Callable[[Call], Reply] | None  #: Function of the operation; None for the stream.
     answer: type[BaseModel] | None = None  #: The model of its answer; None for plain values.
     status: int = 200  #: The status of success.
     body: type[BaseModel] | None = None  #: The model of its body; None where it has none.
     query: type[BaseModel] = requests.NoQuery  #: The model of its query.
     media: tuple[str, ...] = (JSON_TYPE,)  #: Media types of its answer.
     problems: tuple[int, ...] = field(default=())  #: Statuses that it may have beside those of all.
-    summary: str = ""  #: What it does, in a few words; the function's own words if empty.
+    summary: str = ""  #: Short description; that of the function if empty.
     kind: str = "pipelines"  #: The group that it belongs to.
     is_secret: bool = False  #: Its answer is, so it is not kept for who sends the same Idempotency-Key again.
 
     @property
     def is_once(self) -> bool:
-        """Whether it is done once for an Idempotency-Key, however often it is sent."""
+        """True if it is done once for an Idempotency-Key, however often it is sent."""
         return self.body is not None and not self.is_secret
 
     @property

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FOLDER: Final = files("attractor_nb.server.web")
 PAGE_PATH: Final = "/"
 PAGE_PATHS: Final = frozenset({PAGE_PATH, "/page.js", "/page.css", "/icon.svg"})
-"""What needs no token: the page and what it is made of."""
+"""Paths that need no token: the page and its parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def page_routes(answering: Callable[..., Any], *, is_proxied: bool) -> list[Rout
 
     Args:
         answering: What makes an endpoint answer in our words whatever happens.
-        is_proxied: A proxy shows the token for people, and may show the page in a frame of its own.
+        is_proxied: A proxy shows the token for people, and may show the page in its own frame.
     """
     served = {path: answering(_serving(path, is_proxied=is_proxied)) for path in sorted(PAGE_PATHS)}
     return [Route(path, endpoint, methods=["GET"]) for path, endpoint in served.items()]

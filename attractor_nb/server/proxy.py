@@ -34,7 +34,7 @@ RUNS_VARIABLE: Final = "ATTRACTOR_RUNS_DIR"
 """The runs base, from Jupyter's root, where it is another than that of notebooks at its top."""
 START_SECONDS: Final = 30
 LOOK_SECONDS: Final = 1.0
-"""How often the server looks whether Jupyter is there still."""
+"""Interval at which the server checks that Jupyter is still there."""
 
 
 def setup_attractor() -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 A server that starts takes up the abandoned runs that servers of its root had begun, a few at a time and each
 as if somebody had asked for it: the same lock, the same question of trust, the same bound on runs under way.
-A run that was taken up several times and came to nothing may be what ends the server, and is left.
+A run that was resumed several times without a result may be what ends the server, and is left.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 LOGGER = own_logger(__name__)
 AT_A_TIME: Final = 2
-"""How many runs are taken up at the same time: requests need the processor, too."""
+"""Number of runs that are resumed at the same time: requests need the processor, too."""
 MAX_TRIES: Final = 3
-"""How often a run is taken up of which nothing comes."""
+"""Most resumes of a run without progress."""
 ROOM_SECONDS: Final = 1.0
-"""How often it is looked whether a run has ended where the server is full."""
+"""Interval at which a full server checks whether a run has ended."""
 _PASSING: Final = frozenset({"too-many-runs", "stopping"})
 """Problems of this server now, which say nothing of the run: a server that ends leaves it to the next one."""
 
@@ -83,7 +83,7 @@ class Recovery:
                 while not self._is_decided(run_id):
                     if self._is_ending.wait(ROOM_SECONDS):
                         return
-            except Exception:  # one run that cannot go on keeps no other from it
+            except Exception:  # one run that cannot continue keeps no other from it
                 LOGGER.exception("pipeline %s is not resumed automatically", run_id)
                 self._service.words.pop(run_id, None)
 
@@ -101,7 +101,7 @@ class Recovery:
             with self._service.started.held(run_id):
                 words = self._decide(run_id)
         except RunLocked:
-            pass  # whoever owns it shows it
+            pass  # its owner shows it
         except (Problem, AttractorError) as refused:
             if isinstance(refused, Problem) and refused.kind in _PASSING:
                 return False
@@ -135,13 +135,13 @@ class Recovery:
             return f"not resumed automatically: {why}"
         tries = 0 if has_made_progress(recorded, started.last_id) else started.tries
         if tries >= MAX_TRIES:
-            return f"not resumed automatically: {MAX_TRIES} times the server was lost before anything came of it"
+            return f"not resumed automatically: {MAX_TRIES} times the server was lost without a result"
         service.take_up(run_id, tries=tries + 1, last_id=recorded[-1].id)
         return f"resumed automatically; the previous server was last seen at {_moment(recorded[-1].event.time)}"
 
 
 def has_made_progress(recorded: Sequence[Recorded], last_id: str) -> bool:
-    """Whether a run had results behind an event, or came to rest there: nothing but gates was under way.
+    """True if a run had results behind an event, or only waits there: nothing but gates was under way.
 
     Args:
         recorded: All events of the run.
@@ -173,7 +173,7 @@ def _why_not(recorded: Sequence[Recorded]) -> str:
         return "its log has no events"
     for _, event in reversed(recorded):
         if isinstance(event, DebuggerStopped):
-            return f"it is stopped at a breakpoint ({event.node}), and whoever set it decides"
+            return f"it is stopped at a breakpoint ({event.node}), and waits for a person"
         if isinstance(event, PipelineResumed):
             break
     return ""

@@ -135,7 +135,7 @@ def stopping() -> Problem:
 
 
 def internal_problem() -> Problem:
-    """A fault of ours, of which only the log says more."""
+    """An internal error; only the log has its details."""
     return Problem(500, "internal", "Internal server error", "see the server's log")
 
 
@@ -161,7 +161,7 @@ class Reply:
 
     body: Any  #: A model or plain values, sent as JSON; text and bytes are sent as they are.
     status: int = 200  #: The HTTP status.
-    media_type: str = JSON_TYPE  #: What the body is.
+    media_type: str = JSON_TYPE  #: Media type of the body.
     headers: Mapping[str, str] = field(default_factory=dict[str, str])  #: Further headers.
 
     @property

@@ -54,11 +54,11 @@ class ServerState:
 class Call:
     """A request that was read."""
 
-    server: ServerState  #: What the endpoint works with.
+    server: ServerState  #: State of the server.
     path: Mapping[str, str]  #: The parameters of its path.
     query: Any  #: Its query, of the operation's model.
     body: Any  #: Its body, of the operation's model.
-    claim: KeyClaim  #: What is known of its Idempotency-Key.
+    claim: KeyClaim  #: Claim of its Idempotency-Key.
     last_event_id: str = ""  #: The header of that name, or empty.
     to_root: str = ""  #: The way from its path to the server's root, as a relative address: ``../../``.
 

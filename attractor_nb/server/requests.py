@@ -109,7 +109,7 @@ class Saving(Body):
 
 
 class Resumption(Bounds):
-    """How a run goes on."""
+    """A request to resume a run."""
 
     on_graph_change: Literal["error", "warn", "accept"] = "error"
     on_interrupted: Literal["rerun", "ask", "fail"] | None = None
@@ -122,7 +122,7 @@ class Resumption(Bounds):
 
 
 class Fork(Bounds):
-    """Where a fork begins, and what is otherwise there."""
+    """A request to fork a run: the start of the fork, and its changes."""
 
     node: Name
     visit: Count | None = None
@@ -142,11 +142,11 @@ class Answer(Body):
 
 
 class Telling(Body):
-    """What the model of a running stage is told."""
+    """A message for the model of a running stage."""
 
     text: Annotated[str, StringConstraints(min_length=1, max_length=MAX_INSTRUCTION)]
     node: Name | None = Field(
-        default=None, description="The model stage that it is for; the one under way, or the next, if left out."
+        default=None, description="The model stage that receives it; by default the running one, or the next."
     )
     given_by: Annotated[str, StringConstraints(max_length=200)] = "api"
 
@@ -159,20 +159,20 @@ class ShortAnswer(Answer):
 
 
 class StatusQuery(Query):
-    """Which pipeline; the newest when it is left out."""
+    """A query for a pipeline; the newest by default."""
 
     id: Annotated[str, StringConstraints(pattern=RUN_ID)] | None = None
 
 
 class ListQuery(Query):
-    """Which part of the list."""
+    """A query for a part of the list."""
 
     limit: Annotated[int, Field(ge=1, le=1_000)] = 100
     offset: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
 
 
 class RowsQuery(ListQuery):
-    """Which rows, of which runs, and in which order."""
+    """A query for rows, their runs and their order."""
 
     limit: Annotated[int, Field(ge=1, le=10_000)] = 100
     sort: Literal[
@@ -192,7 +192,7 @@ class GraphQuery(Query):
 
 
 class StageQuery(Query):
-    """Which visit and attempt; the latest when left out."""
+    """A query for a visit and an attempt; the latest by default."""
 
     visit: Count | None = None
     attempt: Count | None = None
@@ -200,7 +200,7 @@ class StageQuery(Query):
 
 
 class InspectionQuery(StageQuery):
-    """What the inspector asks for: a node, or an edge by its position."""
+    """A query of the inspector: a node, or an edge by its position."""
 
     node: Name = ""
     edge: Name | None = None
@@ -215,7 +215,7 @@ class ComparisonQuery(Query):
 
 
 class EventsQuery(Query):
-    """Where a stream begins: behind that event; at the beginning when left out."""
+    """A query for the events after one; from the beginning by default."""
 
     last_event_id: Annotated[str, StringConstraints(pattern=EVENT_ID)] | None = None
     ticket: Name = Field(default="", description="Used instead of the token by EventSource.")

@@ -19,7 +19,7 @@ class Sent(BaseModel):
 
 
 class ProblemDocument(BaseModel):
-    """Why a request was refused (RFC 9457)."""
+    """The reason of a refused request (RFC 9457)."""
 
     type: str
     title: str
@@ -29,7 +29,7 @@ class ProblemDocument(BaseModel):
 
 
 class Accepted(Sent):
-    """A run that begins or goes on."""
+    """A run that begins or continues."""
 
     id: str
     status: str
@@ -71,7 +71,7 @@ class PipelineList(Sent):
 
 
 class Progress(Sent):
-    """How far a run is."""
+    """The progress of a run."""
 
     stages: int
     nodes: int
@@ -79,7 +79,7 @@ class Progress(Sent):
 
 
 class PipelineStatus(PipelineLine):
-    """How a run stands."""
+    """The status of a run."""
 
     outcome: str | None
     reason: str
@@ -104,14 +104,14 @@ class Drawing(Sent):
 
 
 class PastAnswers(Sent):
-    """What became of the questions that are over, oldest first."""
+    """Past questions with their answers, oldest first."""
 
     id: str
     answers: list[Plain]
 
 
 class TimelineState(Sent):
-    """What each stage did when: the picture, the words of its bars, states, and tints by measure."""
+    """The timeline: the picture, the words of its bars, states, and tints by measure."""
 
     id: str
     svg: str
@@ -252,7 +252,7 @@ class StageFileText(Sent):
 
 
 class Validation(Sent):
-    """What lint says of a source, what it is given (``inputs``), and what it would execute.
+    """Lint findings, declared inputs (``inputs``) and commands of a source.
 
     ``diagnostics`` has at most 500 findings, of more the gravest, and ``more_diagnostics`` the number of the others.
     ``source`` is the text that a fix or a renaming made, else empty; ``outline`` has the nodes, if asked for.
@@ -272,7 +272,7 @@ class Validation(Sent):
 
 
 class Edited(Sent):
-    """What an editor's page is told.
+    """The state of an editor's page.
 
     ``state`` is all that it shows, if that is another one than before; ``source`` the changed text, else
     empty; ``places`` says where each node and edge stands. A text that cannot be read has ``diagnostics``
@@ -323,7 +323,7 @@ class DocumentText(Sent):
 
 
 class Ticket(Sent):
-    """What opens one stream once; to be put behind ``url``'s own query, if it has one."""
+    """A ticket that opens one stream once; append it to ``url``, after its own query if it has one."""
 
     ticket: str
     url: str

@@ -43,7 +43,7 @@ STOP_SECONDS: Final = 10.0
 _HOW: Final[dict[str, Any]] = {"interviewer": "deferred", "is_shown": False}
 """Gates wait for an answer that comes by a request; nobody shows the run in this process."""
 _OF_ITS_OWN: Final[dict[str, Any]] = {"isolation": WORKSPACE}
-"""What comes by a request works in a place of its own, never where the server was started (ruling 41)."""
+"""Runs of requests work in their own workspace, never where the server was started (ruling 41)."""
 
 
 class RunService:
@@ -265,7 +265,7 @@ class RunService:
                 self._beginning -= 1
 
     def is_awaited(self, run_id: str) -> bool:
-        """Whether a run that a lost server left is about to be resumed."""
+        """True if a run that a lost server left is about to be resumed."""
         return self.words.get(run_id) == WAITS
 
     def _refuse_live(self, run_id: str) -> None:

@@ -2,7 +2,7 @@
 
 A small file for each, beside the runs, written before the run is. It names the root by its path and its place
 on the disk, which nobody knows who makes a directory elsewhere: what was copied or downloaded is nobody's to
-go on with unasked. A kernel lock for each lets one server at a time decide about a run.
+continue unasked. A kernel lock for each lets one server at a time decide about a run.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ STARTED_PLACE: Final = ".server/runs"
 _SUFFIX: Final = ".json"
 _MAX_BYTES: Final = 64 * 1024
 _PATIENCE_SECONDS: Final = 5.0
-"""Longer than it takes to begin to go on with a run."""
+"""Longer than it takes to begin to continue a run."""
 
 Owner = tuple[int, str]
 """A process, and the machine that it is on."""
@@ -62,8 +62,8 @@ def run_place(root: Path, run_id: str) -> Path:
 class Started:
     """The record of a run that a server works, or worked, on."""
 
-    owners: tuple[Owner, ...]  #: Who may be its last owner; when it is another, that program's user decides about it.
-    tries: int = 0  #: How often it was resumed since it last made progress.
+    owners: tuple[Owner, ...]  #: Possible last owners; the program of any other owner decides about the run.
+    tries: int = 0  #: Number of resumes since its last progress.
     last_id: str = ""  #: The last event when it was last resumed; empty when it was not.
 
 
@@ -153,7 +153,7 @@ class StartedRuns:
             lock.release()
 
     def _is_known_place(self, run_id: str) -> bool:
-        """Whether an id is one, so that it leads nowhere else, and our folder is ours."""
+        """True if an id is one, so that it leads nowhere else, and our folder is ours."""
         return _ID.fullmatch(run_id) is not None and is_own_place(self._root, STARTED_PLACE)
 
     def _identity(self) -> list[Any]:

@@ -31,8 +31,8 @@ class ServerSettings:
 
     #: The runs base; nothing outside of it is read or written, but for the child files of a source and the documents.
     root: Path
-    token: str = field(repr=False)  #: Whoever has it may do everything.
-    #: What the Host header may say, in lower case; a request that says something else comes from a page that made its
+    token: str = field(repr=False)  #: Anyone who has it can do everything.
+    #: Accepted Host headers, in lower case; a request with another one comes from a page that made its
     #: own name point here. None where the proxy before it has looked at that.
     hosts: frozenset[str] | None
     prefix: str = ""  #: Path before all others, without a slash at its end.
@@ -42,13 +42,13 @@ class ServerSettings:
     documents: Path | None = None  #: The folder whose DOT files the page shows; None for none.
     is_editing: bool = False  #: The page may save them, too.
     is_recovering: bool = True  #: Runs that a lost server of this root left are resumed at start.
-    max_runs: int = DEFAULT_MAX_RUNS  #: How many runs may be under way at a time.
-    max_streams: int = DEFAULT_MAX_STREAMS  #: How many event streams may be open at a time.
+    max_runs: int = DEFAULT_MAX_RUNS  #: Most active runs.
+    max_streams: int = DEFAULT_MAX_STREAMS  #: Most open event streams.
     max_body_bytes: int = 1024 * 1024  #: Length of a request's body at most.
-    body_seconds: float = 30.0  #: How long a body may take to arrive.
-    ticket_seconds: float = 30.0  #: How long a ticket is good for.
-    heartbeat_seconds: float = 15.0  #: How often a silent stream says that it lives.
-    send_seconds: float = 30.0  #: How long a consumer may leave its connection unread.
+    body_seconds: float = 30.0  #: Time limit of a body to arrive.
+    ticket_seconds: float = 30.0  #: Lifetime of a ticket.
+    heartbeat_seconds: float = 15.0  #: Interval of the heartbeat of a silent stream.
+    send_seconds: float = 30.0  #: Longest time for which a consumer may leave its connection unread.
 
 
 def checked_token(token: str | None) -> str:

@@ -43,17 +43,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MOST_BYTES: Final = 64 * 1024 * 1024
-"""How much is let go of what arrives behind an answer."""
+"""Most bytes that are discarded after a response."""
 SILENT_SECONDS: Final = 5.0
-"""How long nothing may arrive there."""
+"""Longest silence before that ends."""
 MOST_SECONDS: Final = 30.0
-"""How long all of it may take."""
+"""Time limit of all of it."""
 _UNREAD: Final = (h11.SEND_BODY, h11.ERROR)
 _BEFORE_AN_ANSWER: Final = (h11.IDLE, h11.SEND_RESPONSE)
 
 GRACE_SECONDS = 3
 LATE_MODULES = ("attractor_nb.pipeline.pipeline", "attractor_nb.studio.inspect.inspect_run")
-"""What runs and a look into them need: it takes long to load, and is loaded while the first requests come."""
+"""Modules for runs and their inspection: slow to load, so they are loaded while the first requests come."""
 _BACKLOG = 2048
 
 LOGGER = own_logger(__name__)
@@ -111,7 +111,7 @@ class Connection(H11Protocol):
         self.transport.close()
 
     def shutdown(self) -> None:
-        """The server ends: wait no longer for who was answered."""
+        """The server ends: wait no longer for answered clients."""
         if self._is_lingering:
             self._abort()
         else:
@@ -144,7 +144,7 @@ class Connection(H11Protocol):
 
 
 class _Line(asyncio.Transport):
-    """The transport as uvicorn has it: whoever closes it asks its connection to."""
+    """The transport as uvicorn has it: closing it asks its connection to."""
 
     def __init__(self, line: asyncio.Transport, end: Callable[[], None]) -> None:
         super().__init__()
@@ -203,7 +203,7 @@ def run_server(
     prefix, token = checked_prefix(prefix), checked_token(token)
     check_limits(max_runs=max_runs, max_streams=max_streams)
     check_documents(documents, is_editing=edit)
-    redact_also(token)  # whatever a stage comes to print, it is not this
+    redact_also(token)  # no stage can print it
     make_runs_base(Disk(), root, is_synced=False)
     make_room(max_runs, max_streams)
     listening = listen(host, port)
@@ -294,7 +294,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def make_room(max_runs: int, max_streams: int) -> None:
-    """Let this process open what it may come to need, as far as the system lets it."""
+    """Let this process open what it may need, as far as the system lets it."""
     needed = needed_files(max_runs, max_streams)
     if (allowed := raise_limit(needed)) < needed:
         LOGGER.info(

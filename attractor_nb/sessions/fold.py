@@ -53,7 +53,7 @@ class AgentsAdded:
 
 @dataclass(frozen=True, slots=True)
 class SessionCompleted:
-    """Everything was done: the agents say whether it came to complete or failed."""
+    """Everything was done: the agents say whether it completed or failed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """A session kept by the events of runs: of the fan-outs of one, or of the runs of a map.
 
-Events are taken in memory; a thread of its own writes what they changed, at most every 100 ms and
+Events are taken in memory; a separate thread writes what they changed, at most every 100 ms and
 always at the end, so that a slow disk holds nobody up. A fault of the status file is never the run's.
 """
 
@@ -117,7 +117,7 @@ class SessionRecorder:
         self._put(self._fan_outs.take(event), event.time)
 
     def recall(self, events: Iterable[Event]) -> None:
-        """Take what was recorded before a resume; the next session knows the branches that went on before."""
+        """Take what was recorded before a resume; the next session knows the branches that continued before."""
         self._fan_outs.recall(events)
 
     def observer_of(self, item: object) -> EventObserver:
@@ -406,12 +406,12 @@ class Item:
 
 # The logs of agents: what their processes write, without its secrets.
 #
-# A process writes into a pipe, and a thread of ours takes the secrets out and appends the rest to the file:
+# A process writes into a pipe, and our thread removes the secrets and appends the rest to the file:
 # a process that had the file itself would write past the redactor. The thread ends with the last process that
 # holds the pipe, however that process ends; what it had written by then is in the log.
 
 EXIT_SECONDS: Final = 2.0
-"""How long the end of our own process is put off for logs whose agents have not ended."""
+"""Longest delay of our own exit for logs of unfinished agents."""
 _CHUNK_BYTES: Final = 64 * 1024
 
 
@@ -542,12 +542,12 @@ class _Copy(threading.Thread):
 
 
 _COPIES: Final[dict[_Copy, Callable[[], object]]] = {}
-"""The threads that go on, and what closes our own end of their pipes."""
+"""The threads that continue, and what closes our own end of their pipes."""
 
 
 @atexit.register
 def _finish_all() -> None:
-    """Before our process ends: what was written is in the logs, unless an agent goes on for too long."""
+    """Before our process ends: what was written is in the logs, unless an agent continues for too long."""
     copies = dict(_COPIES)
     for end in copies.values():
         with contextlib.suppress(OSError):  # somebody closed the descriptor itself
@@ -556,4 +556,4 @@ def _finish_all() -> None:
     for copy in copies:
         copy.join(max(0.0, deadline - time.monotonic()))
         if copy.is_alive():
-            LOGGER.warning("an agent goes on, and what it writes from now on is lost to %s", copy.path)
+            LOGGER.warning("an agent is still running, and its further output is not written to %s", copy.path)

@@ -146,8 +146,8 @@ class SessionTracker:
             ) from None
         except IsADirectoryError:
             raise SessionBusy(
-                f"{path} is a directory, as writers make it that lock by mkdir",
-                hint="when none of them is left, remove it",
+                f"{path} is a directory, created by writers that lock by mkdir",
+                hint="remove it when no such writer is running",
             ) from None
         except OSError as error:
             raise storage_error(error, "lock", path) from error
@@ -218,7 +218,7 @@ def _damaged(directory: RunDirectory, data: bytes, problem: str) -> SessionDamag
         f"{STATUS_NAME} of session {directory.path.name} {problem}; {rest}; "
         f"{logs} agent log{'s' * (logs != 1)} beside it",
         salvageable=salvageable,
-        hint='look at the file; without its entry "checksum" it is taken as it stands if it keeps the schema',
+        hint='look at the file; without its entry "checksum" it is accepted if it matches the schema',
     )
 
 
@@ -484,7 +484,7 @@ def load_session_status(session_dir: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def is_session_complete(session_dir: str | os.PathLike[str]) -> bool:
-    """Whether a session has ended: complete, failed or cancelled; raises as ``load_session_status``."""
+    """True if a session has ended: complete, failed or cancelled; raises as ``load_session_status``."""
     status = load_session_status(session_dir).get("status", "running")
     return not SESSION_TRANSITIONS[cast("str", status)]
 

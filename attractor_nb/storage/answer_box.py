@@ -6,7 +6,7 @@ reply until it was read. Of a message the same is true, and all that is said of 
 The rule: the owner claims an answer by renaming the one file that it is, the sender withdraws it by removing that file.
 So of both exactly one happens, and a sender who gave up knows that nobody will act on the answer any more. An
 answer counts for seconds only: what a killed sender left behind answers no question that is asked again later, and
-whoever opens the box an hour later sweeps it.
+the box is swept when it is opened an hour later.
 
 Run directories are no place for this: agents and tools work there, and what they write must pass no gate. It knows
 no gates, and what makes an answer right is decided by the owner alone.
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PATIENCE_SECONDS: Final = 10.0
-"""How long an answer waits to be claimed, and after that for its reply."""
+"""Time limit for an answer to be claimed, and then for its reply."""
 _POLL_SECONDS: Final = 0.05
 _TICK_SECONDS: Final = 2.0
 """No disk notes the time of a change more coarsely."""
@@ -53,17 +53,17 @@ class BoxedAnswer(Record, frozen=True):
     """An answer to a question of another process."""
 
     question: str  #: The question's id.
-    answered_by: str  #: Who answers, for the record.
+    answered_by: str  #: Source of the answer, for the record.
     until: float  #: When it is over, in seconds since 1970.
     choice: str = ""  #: Key, label or target of a choice, or empty.
     text: str = ""  #: Free text, or empty.
-    form: dict[str, Any] = msgspec.field(default_factory=no_values)  #: What is filled in, by field.
+    form: dict[str, Any] = msgspec.field(default_factory=no_values)  #: Form values, by field.
 
 
 class BoxedMessage(Record, frozen=True):
     """A person's message to a run of another process."""
 
-    message: str  #: What it says.
+    message: str  #: Its text.
     given_by: str  #: By what way it came, for the record.
     until: float  #: When it is over, in seconds since 1970.
     node: str = ""  #: The node that it is for, or empty.
@@ -76,10 +76,10 @@ class AnswerReply(Record, frozen=True):
     """The reply to an answer or to a message: accepted, or the error that refused it."""
 
     error: str = ""  #: Name of the error that refused it; empty when it counts.
-    message: str = ""  #: What is wrong.
-    hint: str = ""  #: What helps.
-    fields: dict[str, str] = msgspec.field(default_factory=no_values)  #: What is wrong with the form, by field.
-    receipt: InstructionReceipt | None = None  #: How a message reaches a model.
+    message: str = ""  #: The problem.
+    hint: str = ""  #: The remedy.
+    fields: dict[str, str] = msgspec.field(default_factory=no_values)  #: Problems of the form, by field.
+    receipt: InstructionReceipt | None = None  #: Receipt of a message to a model.
 
 
 class AnswerBox:
@@ -99,7 +99,7 @@ class AnswerBox:
 
     @property
     def is_usable(self) -> bool:
-        """Whether there is a place in which nobody but this user can put an answer."""
+        """True if there is a place in which nobody but this user can put an answer."""
         if self._directory is None:
             return False
         return all(is_private(place) or not place.exists() for place in (self._directory, self._directory.parent))
@@ -128,7 +128,7 @@ class AnswerBox:
             if time.monotonic() > give_up:
                 if not is_given:
                     raise StorageError(
-                        "the process of the run took the answer and was not heard of again",
+                        "the process of the run accepted the answer and did not respond again",
                         hint="look at the run: it shows whether the answer counts",
                     )
                 is_given = False
@@ -159,7 +159,7 @@ class AnswerBox:
         return found
 
     def _has_changed(self, directory: Path, now: float) -> bool:
-        """Whether anything was put there since the last look: asked four times a second, mostly for nothing."""
+        """True if anything was put there since the last look: asked four times a second, mostly for nothing."""
         try:
             found = directory.stat()
         except OSError:

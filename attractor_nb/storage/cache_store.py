@@ -97,7 +97,7 @@ class CacheStore:
         return CacheSize(count, total)
 
     def _files(self) -> Iterator[tuple[Path, int]]:
-        """All files of ours with their sizes; -1 for those that are no entries.
+        """All our files with their sizes; -1 for those that are no entries.
 
         Who made the directory may have planted links in it: what they lead to is not ours.
         """

@@ -41,7 +41,7 @@ class CheckpointSchedule:
         self._saved_offset = self._saved_size = 0
 
     def is_due(self, now: float, log_offset: int) -> bool:
-        """Whether a checkpoint is due; asked once after each stage.
+        """True if a checkpoint is due; asked once after each stage.
 
         It is, when this stage took longer than the interval; or when the interval has passed since
         the last checkpoint and the log has grown enough.
@@ -75,7 +75,7 @@ def read_checkpoint(directory: Path) -> tuple[dict[str, Any] | None, list[str]]:
 #
 # Two older layouts are read, never written: a ``checkpoint_dir`` of timestamped
 # ``checkpoint_<ms>.json`` files, and a run directory with a plain ``checkpoint.json`` and no log of
-# ours. Both become a checkpoint of our own form without ``next_node`` and ``state``.
+# ours. Both become our own checkpoint form without ``next_node`` and ``state``.
 
 _STAMPED = re.compile(r"checkpoint_([0-9]{1,20})\.json")
 

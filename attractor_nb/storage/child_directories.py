@@ -1,4 +1,4 @@
-"""The directories of child runs: ``children/<node>/<visit>/``, each a run directory of its own (spec 4.11).
+"""The directories of child runs: ``children/<node>/<visit>/``, each a separate run directory (spec 4.11).
 
 ``children/<node>/pipeline.dot`` is the source that the node's child has, so that a run directory alone is
 enough to resume. A second child of the same visit, which another attempt began, is ``<visit>.2``. The runs of an item
@@ -106,7 +106,7 @@ def kept_source(origin: Path, node_id: str) -> Path | None:
 
 
 def _is_directory(place: Path) -> bool:
-    """Whether there is a directory; nothing else may be there."""
+    """True if there is a directory; nothing else may be there."""
     kind = kind_of(place)
     if kind not in (FOLDER, NOT_THERE):
         raise StorageError(f"{place} is not the directory of a child run", path=str(place))
@@ -122,7 +122,7 @@ def _order(name: str) -> tuple[int, int]:
     return (int(visit), int(number or 1)) if is_run else _NO_RUN
 
 
-# Directories of restarts: ``restart-<number>`` in that of the first run, with a manifest of its own (ruling 21).
+# Directories of restarts: ``restart-<number>`` in that of the first run, with its own manifest (ruling 21).
 
 _MAX_RESTART_LEFTOVERS = 1000
 _NOT_OF_A_RESTART = frozenset(

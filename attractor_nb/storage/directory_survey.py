@@ -45,7 +45,7 @@ class FileFinding(msgspec.Struct, frozen=True):
 
     name: str  #: Its name in the run directory.
     state: str  #: ``ok``, ``damaged``, ``missing``, or ``older``: the generation before takes its place.
-    detail: str = ""  #: What is wrong and where, or what there is to know.
+    detail: str = ""  #: Description of the damage and its place, or further facts.
 
 
 class LogSurvey(msgspec.Struct, frozen=True):
@@ -56,7 +56,7 @@ class LogSurvey(msgspec.Struct, frozen=True):
     size: int = 0  #: Size of the file.
     run_id: str = ""  #: The run, as the first record says.
     token: int = 0  #: Fencing token of the last of these records.
-    damage: str = ""  #: What is wrong behind them, or empty.
+    damage: str = ""  #: Damage after them, or empty.
     cut_bytes: int = 0  #: Bytes behind them of a record that was never finished.
 
 
@@ -65,13 +65,13 @@ class DirectorySurvey(msgspec.Struct, frozen=True):
 
     logs_root: Path  #: The run directory.
     files: tuple[FileFinding, ...]  #: Each file, the log first.
-    log: LogSurvey  #: How far the log is whole.
+    log: LogSurvey  #: Intact part of the log.
     checkpoint: Mapping[str, Any] | None  #: The newest valid checkpoint of this run, or None.
     manifest: Mapping[str, Any] | None  #: The newest valid manifest of this run, or None.
 
     @property
     def is_healthy(self) -> bool:
-        """Whether nothing is damaged or missing."""
+        """True if nothing is damaged or missing."""
         return all(file.state == "ok" for file in self.files)
 
 
@@ -266,9 +266,9 @@ _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 class SalvagePlan(msgspec.Struct, frozen=True):
     """The parts of a damaged run that a salvage copies."""
 
-    records: int  #: How many records of the log.
+    records: int  #: Number of records of the log.
     is_from_checkpoint: bool  #: The state is that of the checkpoint, because it is newer than these records.
-    lost: str  #: What is lost, in words; empty when nothing is.
+    lost: str  #: Losses, in words; empty for none.
 
 
 def plan_salvage(survey: DirectorySurvey) -> SalvagePlan | None:
@@ -301,7 +301,7 @@ def salvage(
         survey: The condition of its files.
         facts: The manifest of the new directory.
         target: The new directory; it must not be there, or be empty.
-        suspect: Intent of the stage at which the run goes on, where records are lost: it may have run, so it
+        suspect: Intent of the stage at which the run continues, where records are lost: it may have run, so it
             is recorded as cut off, and a resume asks before it repeats what may have taken effect.
         disk: Where.
         now: The time.
@@ -461,7 +461,7 @@ def _too_large(directory: Path) -> StorageError:
     )
 
 
-# Recognition of directories: a run of ours, one that may become a run or a map, or foreign content (ruling 37).
+# Recognition of directories: our own run, one that may become a run or a map, or foreign content (ruling 37).
 #
 # It only reads.
 
@@ -473,7 +473,7 @@ _BEGAN = frozenset(
         *(CHILDREN_NAME, ARTIFACTS_NAME, THREADS_NAME),
     }
 )
-"""What is in a run directory before the first record."""
+"""Files of a run directory before the first record."""
 
 
 def check_may_become_run(path: Path) -> None:
@@ -496,7 +496,7 @@ def check_is_run(path: Path) -> None:
     if not os.path.lexists(path / EVENT_LOG_NAME):
         reason = f"it has no {EVENT_LOG_NAME}"
     elif not os.path.lexists(path / LOCK_NAME) and not read_log(path).events:
-        reason = f"its {EVENT_LOG_NAME} has no record of ours"
+        reason = f"its {EVENT_LOG_NAME} has no record of our own"
     else:
         return
     raise RunNotFound(f"{path} holds no run: {reason}", hint="name the run's own directory")
@@ -505,7 +505,7 @@ def check_is_run(path: Path) -> None:
 def check_free(path: Path, *, began: Collection[str], whole: Collection[str]) -> None:
     """Refuse a directory that is neither new nor empty nor ours, before anything is written (ruling 37).
 
-    The lock file is the first thing that we write anywhere, so what stands beside none is not ours, whatever
+    The lock file is the first thing that we write anywhere, so what is beside none is not ours, whatever
     it is called: a web extension has a ``manifest.json``, too.
 
     Args:
@@ -524,14 +524,14 @@ def check_free(path: Path, *, began: Collection[str], whole: Collection[str]) ->
     foreign = sorted(names - {LOCK_NAME, *began} if is_ours else names)
     if foreign:
         raise StorageError(
-            f"{path} holds what no run wrote: {listed(foreign)}",
+            f"{path} contains files that no run wrote: {listed(foreign)}",
             path=str(path / foreign[0]),
             hint=f"name a directory that is empty or not there yet, such as {path / 'run'}",
         )
 
 
 def has_content(path: Path, name: str) -> bool:
-    """Whether a file is more than what a cut-off beginning leaves: empty, or a log without records."""
+    """True if a file is more than what a cut-off beginning leaves: empty, or a log without records."""
     if not os.path.lexists(path / name) or not os.lstat(path / name).st_size:
         return False
     if name != EVENT_LOG_NAME:

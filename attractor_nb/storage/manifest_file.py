@@ -143,8 +143,8 @@ class Manifest(Record, frozen=True):
     goal: str = ""  #: The pipeline's goal.
     graph_hash: str = ""  #: Content hash of the graph that runs.
     start_time: str = ""  #: When execution began, ISO 8601 UTC.
-    end_time: str | None = None  #: When it ended; None while it goes on.
-    status: RecordedStatus = "running"  #: How it stands.
+    end_time: str | None = None  #: When it ended; None while it is active.
+    status: RecordedStatus = "running"  #: Its status.
     start_node: str = ""  #: The start node.
     node_count: Count = 0  #: Number of nodes.
     model: str | None = None  #: Default model, or None.
@@ -155,18 +155,18 @@ class Manifest(Record, frozen=True):
     #: Of a fork: ``run_id`` and ``directory`` of its parent, and the ``node``, the ``visit`` and the ``sequence`` of
     #: the parent's log before which it begins.
     fork_of: dict[str, str | int] = msgspec.field(default_factory=no_values)
-    continued_from: str = ""  #: Run directory of the older layout whose checkpoint this run went on from.
-    #: What answers prompts when a resume names nothing else: ``simulated``, ``local``, or a description of a backend of
+    continued_from: str = ""  #: Run directory of the older layout whose checkpoint this run continued from.
+    #: Default backend of a resume: ``simulated``, ``local``, or a description of a backend of
     #: the caller's own. A simulation does not replace a real one.
     backend: str = ""
-    #: What models of providers were asked with, so that a resume asks the same ones at the same addresses; no keys.
+    #: Options of the models of providers, so that a resume uses the same ones at the same addresses; no keys.
     #: Empty for other backends.
     backend_facts: dict[str, Any] = msgspec.field(default_factory=no_values)
-    #: Who answered in the stages that count: ``real``, ``simulated``, ``partly simulated``; empty when nobody was
+    #: Source of answers in the stages that count: ``real``, ``simulated``, ``partly simulated``; empty if nothing was
     #: asked.
     answers: Answers = ""
     is_simulated: bool = False  #: Answers of it are made up, at least in part.
-    backends: tuple[str, ...] = ()  #: What answered them, in order of first use.
+    backends: tuple[str, ...] = ()  #: Backends that answered, in order of first use.
     #: Nodes whose latest outcome was given: ``pinned``, ``mocked``, ``set by hand``.
     stand_ins: dict[str, StandIn] = msgspec.field(default_factory=no_values)
     #: Bounds that the caller gave in place of the graph's; a resume keeps them, unless given others.
@@ -179,7 +179,7 @@ class Manifest(Record, frozen=True):
     #: Seconds of running time at its latest end; None when it has had none, or did not say.
     duration: Annotated[float, msgspec.Meta(ge=0)] | None = None
     stages: Count | None = None  #: Stages committed by then, likewise.
-    usage: Usage | None = None  #: What model calls had consumed by then, likewise.
+    usage: Usage | None = None  #: Usage of model calls by then, likewise.
 
 
 # The status of a run, by its manifest, or by its log where the manifest was never finished. Reads only the log's end.
@@ -187,11 +187,11 @@ class Manifest(Record, frozen=True):
 ABANDONED = "abandoned"
 DAMAGED = "damaged"
 GOES_ON = frozenset({"interrupted", "paused", ABANDONED})
-"""How a run stands that a resume takes to its end."""
+"""Statuses of a run that a resume continues."""
 RESTARTED = "restarted"
 WAITING = "waiting"
 UNDER_WAY = LIVE | {WAITING}
-"""How a run is listed that a process works at."""
+"""Statuses of a run that a process works on."""
 _MAX_RESTART_HOPS = 10_000
 _FIRST_TAIL_BYTES = 16 * 1024
 _MAX_ASKING_BYTES = 1024 * 1024
@@ -202,11 +202,11 @@ class CurrentStatus(msgspec.Struct, frozen=True):
     """The current status of a run."""
 
     #: As in the manifest, or ``abandoned`` when its owner died; ``damaged`` when the log ends before a record that the
-    #: manifest knows. Of a run that went on in a restart directory, how it stands there.
+    #: manifest knows. Of a run that continued in a restart directory, how it is there.
     status: str
-    end_time: str | None  #: ISO 8601 UTC, or None while it goes on.
+    end_time: str | None  #: ISO 8601 UTC, or None while it is active.
     owner: Mapping[str, Any] = {}  #: ``pid``, ``host``, ``since`` and ``token`` of the owner, while there is one.
-    logs_root: Path = Path()  #: Where it stands so: the run's directory, or that of its latest restart.
+    logs_root: Path = Path()  #: The directory of that status: the run's, or that of its latest restart.
     manifest: Mapping[str, Any] = {}  #: The manifest there.
     last: Event | None = None  #: The last whole event there, or None.
     places: tuple[Path, ...] = ()  #: The directories that were looked at, from the run's own to that one.

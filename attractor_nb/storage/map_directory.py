@@ -1,4 +1,4 @@
-"""The directory of a map: a manifest of its own, the inputs, and a run directory for each row.
+"""The directory of a map: its own manifest, the inputs, and a run directory for each row.
 
 ``map.json`` records the pipeline and its inputs, and is written only at the beginning and at the end. The state of
 a row is in its own run directory, so a killed map needs no repair. One process owns a map, as one owns
@@ -44,7 +44,7 @@ MAP_NAME = "map.json"
 INPUTS_NAME = "inputs.jsonl"
 _WHOLE = (MAP_NAME, EVENT_LOG_NAME, CHECKPOINT_NAME)
 _BEGAN = frozenset({OWNER_NAME, SOURCE_NAME, INPUTS_NAME})
-"""What is in the directory of a map before its manifest."""
+"""Files of the directory of a map before its manifest."""
 _MAX_INPUTS_BYTES = 4 * 1024**3
 _MAX_SOURCE_BYTES = 64 * 1024 * 1024
 
@@ -159,7 +159,7 @@ class MapDirectory:
         self._write(_sent_name(row), b"")
 
     def was_sent(self, row: int) -> bool:
-        """Whether a row was begun elsewhere, and never came back."""
+        """True if a row was begun elsewhere, and never came back."""
         return (self.path / _sent_name(row)).exists() and not (self.path / row_name(row)).exists()
 
     def put_row(self, row: int, files: Mapping[str, bytes], check: Callable[[Path], object]) -> None:
@@ -187,7 +187,7 @@ def _sent_name(row: int) -> str:
 
 
 def is_map(path: Path) -> bool:
-    """Whether a directory is one of a map."""
+    """True if a directory is one of a map."""
     with contextlib.suppress(OSError):  # who may not enter it is told by whatever reads it next
         return (path / MAP_NAME).is_file()
     return False
@@ -273,9 +273,9 @@ class MapManifest(Record, frozen=True, kw_only=True):
     pipeline_name: str = ""  #: Name of the pipeline.
     graph_hash: str = ""  #: Content hash of the graph that runs.
     start_time: str = ""  #: When it began, ISO 8601 UTC.
-    end_time: str | None = None  #: When it ended; None while it goes on.
-    status: MapStatus = "running"  #: How it stands.
-    backend: str = ""  #: What answers prompts, as in a run's manifest.
+    end_time: str | None = None  #: When it ended; None while it is active.
+    status: MapStatus = "running"  #: Its status.
+    backend: str = ""  #: Backend of prompts, as in a run's manifest.
     backend_facts: dict[str, Any] = msgspec.field(default_factory=no_values)  #: As in a run's manifest.
     #: As in a run's manifest, of all rows together.
     answers: Answers = ""
@@ -315,7 +315,7 @@ def read_tree(root: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
             if room < 0 or len(files) >= MAX_RUN_FILES:
                 raise StorageError(
                     f"the run has more than {MAX_RUN_BYTES >> 20} MiB or {MAX_RUN_FILES:,} files, "
-                    "which do not travel together",
+                    "too much to be sent together",
                     path=relative,
                     hint='ship="stages" brings the files of each stage',
                 )

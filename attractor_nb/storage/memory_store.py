@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 MAX_KEPT_BYTES = 16 * 1024 * 1024
 """Above this the files of the stages opened first are forgotten."""
 DEFERRED_CHARACTERS = 512
-"""What a text that is not composed yet counts for."""
+"""Length that an uncomposed text counts for."""
 
 
 class MemoryStageFiles:
@@ -66,7 +66,7 @@ class MemoryStageFiles:
 
     @property
     def is_on_disk(self) -> bool:
-        """Whether something asked for the directory, so that the files are there."""
+        """True if something asked for the directory, so that the files are there."""
         return self._directory_files is not None
 
     @property

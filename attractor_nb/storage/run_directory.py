@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from attractor_nb.protocols import Clock, Randomness
 
 OUR_PLACE = ".attractor"
-"""The folder of ours beside the user's files."""
+"""Our folder beside the user's files."""
 DEFAULT_RUNS_BASE = Path(OUR_PLACE) / "runs"
 IGNORE_NAME = ".gitignore"
 SHOWN_NAME = ".ignore"
@@ -32,9 +32,9 @@ VISITS_NAME = "visits"
 BRANCHES_NAME = "branches"
 THREADS_NAME = "threads"
 WORKSPACE_NAME = "workspace"
-"""Where a run works that has a workspace of its own."""
+"""Folder of a run with a workspace."""
 WORKTREE_NAME = "worktree"
-"""Where a run works that has a git worktree of its own."""
+"""Folder of a run with a git worktree."""
 _RESTART = re.compile(r"restart-[0-9]+\Z")
 _MAX_TRIES = 100
 
@@ -138,7 +138,7 @@ def make_workspace(disk: Disk, root: Path, *, is_synced: bool) -> Path:
 
 
 def refuse_link(path: Path) -> None:
-    """Refuse a link in the place of a run's own folder: whoever made the directory could lead the run elsewhere."""
+    """Refuse a link in the place of a run's own folder: the creator of the directory could lead the run elsewhere."""
     if path.is_symlink():
         raise StorageError(
             f"{path} is a link, and a run that has a place of its own works nowhere else",
@@ -148,7 +148,7 @@ def refuse_link(path: Path) -> None:
 
 
 def _write_once(disk: Disk, place: Path, name: str, data: bytes, *, is_synced: bool) -> None:
-    """Write a file where there is none: whoever wants the runs in git empties ours."""
+    """Write a file where there is none: a user who wants the runs in git empties ours."""
     if os.path.lexists(place / name) or not os.access(place, os.W_OK):
         return
     try:

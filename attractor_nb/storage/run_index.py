@@ -68,7 +68,7 @@ SUMMARY_NAMES: Final = (
     *("run_id", "pipeline_name", "status", "start_time", "end_time", "kind", "duration", "stages", "usage"),
     *("tags", "marks", "lineage", "note"),
 )
-"""What is kept of a summary: all but its places, which index and dependencies know, and its owner, for it has none."""
+"""Stored part of a summary: all but its paths, which index and dependencies know, and its owner: it has none."""
 _FORM: Final = b'{"schema_version":3,"checksum":"%b"}\n'
 """The first line. The version is another one as soon as a line of the list is made in another way."""
 _TEXTS: Final = itemgetter("run_id", "pipeline_name", "start_time", "lineage", "note")
@@ -82,8 +82,8 @@ class KeptLine(msgspec.Struct, frozen=True):
 
     summary: RunSummary  #: The line.
     begun: int  #: When the directory was begun, in nanoseconds: what lines of one second are sorted by.
-    dependencies: Dependencies  #: What it was made of.
-    stamp: tuple[int, ...]  #: What these files were known by, ``STAMP_LENGTH`` numbers each.
+    dependencies: Dependencies  #: Files that it was read from.
+    stamp: tuple[int, ...]  #: Stamp of these files, ``STAMP_LENGTH`` numbers each.
 
 
 def index_bytes(lines: Mapping[str, KeptLine]) -> bytes:
@@ -164,12 +164,12 @@ def _check(is_so: object) -> None:
 
 INDEX_NAME: Final = ".runs-index.jsonl"
 SETTLED_NS: Final = 2_000_000_000
-"""How long a file must have been left alone for its stamp to tell the next change: the clocks of file systems
+"""Time that a file must have been unchanged before its stamp is reliable: the clocks of file systems
 tick, and of two changes within a tick the second one leaves the stamp as it is."""
 MIN_CHANGES: Final = 32
 """Lines that must be new before the file is written: a few are quickly made, and small folders stay clean."""
 CHANGES_SHARE: Final = 128
-"""One line in so many must be new: writing the others again then takes less time than making these."""
+"""This fraction of lines must be new: writing the others again then takes less time than making these."""
 MAX_BASES: Final = 4
 _STRAY_SECONDS: Final = 3600.0
 _NO_FILE: Final = (0,) * STAMP_LENGTH
@@ -179,7 +179,7 @@ class _Known(msgspec.Struct):
     """The index of a runs base in this process."""
 
     lines: dict[str, KeptLine] = {}  #: Lines that hold while their stamps fit, by the names of their directories.
-    changes: int = 0  #: How many of them the file lacks, or has in vain.
+    changes: int = 0  #: Number of entries that the file lacks, or has in vain.
 
 
 _KNOWN: OrderedDict[tuple[str, int, int], _Known] = OrderedDict()
@@ -287,7 +287,7 @@ def _kept(home: int, summary: RunSummary, begun: int, dependencies: Dependencies
 
 
 def _holds(base: Path, home: int, name: str, line: KeptLine) -> bool:
-    """Whether a line is what would be made of the directory now."""
+    """True if a line is what would be made of the directory now."""
     dependencies = line.dependencies
     if not _fits(home, name, line):
         return False
@@ -297,7 +297,7 @@ def _holds(base: Path, home: int, name: str, line: KeptLine) -> bool:
 def _stamp(home: int, name: str, dependencies: Dependencies) -> tuple[int, ...]:
     """The stamp of the directories and files: inode, size and times.
 
-    A directory changes when one of its files is replaced, which is how all of ours are but the log; a file,
+    A directory changes when one of its files is replaced, which is how all our files are but the log; a file,
     when somebody writes into it. When it was changed at all (``ctime``) nobody can set back.
     """
     numbers: list[int] = []
@@ -310,9 +310,9 @@ def _stamp(home: int, name: str, dependencies: Dependencies) -> tuple[int, ...]:
 
 
 def _fits(home: int, name: str, line: KeptLine) -> bool:
-    """Whether the stamp is as it was.
+    """True if the stamp is as it was.
 
-    A directory stands before its files, and one that has changed ends the look: so what was not in it is not
+    A directory is before its files, and one that has changed ends the look: so what was not in it is not
     there now, and is not asked for.
     """
     stamp, at = line.stamp, 0

@@ -1,7 +1,7 @@
 """A run as a line of the list of runs: its status, its totals, and its problems.
 
 A line is made of a manifest and of the end of a log. A whole log is read where there is no manifest, and
-where a run that stands still has one that is short enough (``MAX_CHECKED_BYTES``): the list then knows, as
+where a run that is inactive has one that is short enough (``MAX_CHECKED_BYTES``): the list then knows, as
 the doctor does, whether a resume could read it.
 """
 
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from attractor_nb.protocols import Clock
 
 
-# Tags that people put on runs, in a file of their own in the run directory.
+# Tags that people put on runs, in their own file in the run directory.
 #
 # The manifest is rewritten by the run's owner, so a tag of another process would be lost there. Tagging needs no
 # ownership; of two concurrent writers the later one wins.
@@ -121,9 +121,9 @@ MAX_CHECKPOINT_BYTES: Final = 1024 * 1024
 _MAX_MANIFEST_BYTES: Final = 16 * 1024 * 1024
 HALF_WRITTEN, HALF_DELETED, NEWER, FOREIGN = "half-written", "half-deleted", "newer", "foreign"
 UNREADABLE: Final = frozenset({DAMAGED, HALF_WRITTEN, HALF_DELETED, NEWER, FOREIGN})
-"""How a directory stands that is no whole run of ours."""
+"""Statuses of a directory that is no complete run of this engine."""
 LASTING: Final = ENDED | GOES_ON
-"""How something whole stands that nobody works at."""
+"""Statuses of complete, inactive runs and maps."""
 _SCHEMA_VERSION: Final = 1
 _LINEAGE: Final = (("fork_of", "fork of"), ("continued_from", "continues"), ("restart_of", "restart of"))
 
@@ -137,22 +137,22 @@ class RunSummary:
     pipeline_name: str  #: Name of the pipeline.
     #: As in the manifest; ``waiting`` while a question of it waits for an answer; ``abandoned`` when its owner died;
     #: ``damaged`` when unreadable or cut short; ``half-written``, ``half-deleted``, ``newer`` (of a newer version of
-    #: this library) or ``foreign`` (of another engine). Of a run that went on in a restart directory, how it stands
+    #: this library) or ``foreign`` (of another engine). Of a run that continued in a restart directory, its status
     #: there.
     status: str
     start_time: str  #: ISO 8601 UTC, or empty.
-    end_time: str | None  #: ISO 8601 UTC, or None while it goes on.
+    end_time: str | None  #: ISO 8601 UTC, or None while it is active.
     #: ``pid``, ``host``, ``since`` and ``token`` of the owner, while there is one.
     owner: Mapping[str, Any] = field(default_factory=dict[str, Any])
     kind: str = "run"  #: ``run`` or ``map``.
     duration: float | None = None  #: Seconds of running time by its latest end; None when that is not known.
     stages: int | None = None  #: Stages committed, of a map its rows; None when that is not known.
-    usage: Usage | None = None  #: What model calls consumed; None when that is not known.
-    tags: tuple[str, ...] = ()  #: What people tagged it with.
-    #: What must be said of its result: simulated, pinned (ruling 48).
+    usage: Usage | None = None  #: Usage of model calls; None when that is unknown.
+    tags: tuple[str, ...] = ()  #: Tags by users.
+    #: Mark of its result: simulated, pinned (ruling 48).
     marks: ResultMarks = field(default_factory=ResultMarks)
-    lineage: str = ""  #: Where it comes from, and where it went on, in words; empty for most.
-    note: str = ""  #: Where a live run is, why one failed, or what is wrong with the directory and what to do.
+    lineage: str = ""  #: Origin and continuation, in words; empty for most.
+    note: str = ""  #: Stage of a live run, reason of a failure, or problem of the directory with its remedy.
     restart_root: Path | None = None  #: The directory of its latest restart; None when there was none.
 
     @property
@@ -167,24 +167,24 @@ class RunSummary:
 
     @property
     def is_simulated(self) -> bool:
-        """Whether answers of it are made up, at least in part."""
+        """True if answers of it are made up, at least in part."""
         return self.marks.is_simulated
 
     @property
     def is_live(self) -> bool:
-        """Whether a process works at it now."""
+        """True if a process works at it now."""
         return self.status in UNDER_WAY
 
     @property
     def is_resumable(self) -> bool:
-        """Whether a resume takes it to its end."""
+        """True if a resume takes it to its end."""
         return self.status in GOES_ON
 
 
 class Dependencies(msgspec.Struct, frozen=True):
     """The files and directories that a line depends on: the line is valid until one of them changes."""
 
-    places: tuple[str, ...]  #: The directory itself, which is empty, and those inside in which the run went on.
+    places: tuple[str, ...]  #: The directory itself, which is empty, and those inside in which the run continued.
     names: tuple[str, ...]  #: Names of the files that were read there, if they are there.
     asks_lock: bool  #: The line holds only as long as nobody owns one of the places.
 
@@ -207,7 +207,7 @@ def summarize_with_dependencies(path: Path) -> tuple[RunSummary | None, Dependen
     So is that of a run under way, and of whatever is not whole.
     """
     if is_half_deleted(path):
-        note = "its removal was cut off; delete it again"
+        note = "a delete was interrupted; delete it again"
         return RunSummary(path, "", "", HALF_DELETED, "", None, note=note), None
     try:
         if os.path.lexists(path / EVENT_LOG_NAME):
@@ -263,7 +263,7 @@ def _dependencies_of_run(
 ) -> Dependencies | None:
     path, is_stopped = summary.logs_root, summary.status in GOES_ON
     is_inside = all(place.is_relative_to(path) for place in current.places)
-    # A run that was to go on in a restart whose manifest nobody could read: it may have one by now.
+    # A run that was to continue in a restart whose manifest nobody could read: it may have one by now.
     is_between = summary.status == ABANDONED and (
         current.manifest.get("status") == RESTARTED or isinstance(current.last, PipelineRestarted)
     )
@@ -308,11 +308,11 @@ def _summary_of_rest(path: Path) -> RunSummary | None:
     """The line of a directory without a log or a map's manifest: barely begun, or of another engine; else None."""
     if os.path.lexists(path / LOCK_NAME):
         if is_owned(path):
-            return RunSummary(path, "", "", "running", "", None, read_owner(path), note="it is being begun")
+            return RunSummary(path, "", "", "running", "", None, read_owner(path), note="it is starting")
         note = "its process ended before the first record; nothing is lost, delete it"
         return RunSummary(path, "", "", HALF_WRITTEN, "", None, note=note)
     if find_legacy_checkpoints(path):
-        note = "of another engine, or of an older layout; pipeline.resume(directory) goes on from it"
+        note = "of another engine, or of an older layout; pipeline.resume(directory) continues from it"
         return RunSummary(path, "", "", FOREIGN, "", None, note=note)
     return None
 
@@ -374,7 +374,7 @@ def _totals(current: CurrentStatus) -> tuple[float | None, int | None, Usage | N
 def _lineage(manifest: Mapping[str, Any], current: CurrentStatus) -> str:
     parts = [f"{words} {value}" for key, words in _LINEAGE if (value := _place(manifest.get(key)))]
     if current.manifest is not manifest:
-        parts.append(f"went on in {current.logs_root.name}")
+        parts.append(f"continued in {current.logs_root.name}")
     return ", ".join(parts)
 
 
@@ -403,7 +403,7 @@ def _news(current: CurrentStatus, asking: Sequence[str]) -> str:
 # It refuses, before it changes anything, a directory with foreign entries at its top level (ruling 37): an
 # earlier version took ``--logs-root .`` for a run directory, and the user's files were in it.
 #
-# The directory is given another name first, in one step, so that whoever looks finds either a whole run or what
+# The directory is given another name first, in one step, so that a reader finds either a whole run or what
 # is plainly the rest of one (``is_remains``). Removing the rest again ends what a killed process began.
 
 REMAINS_BEGINNING: Final = ".deleted-"
@@ -420,7 +420,7 @@ _NOT_OF_A_STAGE: Final = re.compile(r"0\.0(-\d+)?")
 
 
 def is_half_deleted(path: Path) -> bool:
-    """Whether a directory is what is left of a run that was being removed."""
+    """True if a directory is what is left of a run that was being removed."""
     return path.name.startswith(REMAINS_BEGINNING)
 
 
@@ -454,11 +454,11 @@ def _set_aside(disk: Disk, home: RunDirectory, target: RunDirectory, clock: Cloc
     path = target.path
     names = _stage_names(path)
     if names is None and not os.path.lexists(path / LOCK_NAME):  # events.jsonl is a common name
-        raise RunNotFound(f"{path} holds no run, so it is left alone", hint="remove it by hand if it may go")
+        raise RunNotFound(f"{path} holds no run, so it is left alone", hint="delete it yourself if you do not need it")
     if foreign := list(_foreign_entries(path, names)):
         raise RunError(
-            f"{path} holds what no run wrote: {listed(foreign)}; nothing was deleted",
-            hint="move it elsewhere, then delete the run; or remove by hand what may go",
+            f"{path} contains files that no run wrote: {listed(foreign)}; nothing was deleted",
+            hint="move it elsewhere, then delete the run; or delete the files that you do not need",
         )
     for inner in _inner_directories(path):
         if is_owned(inner):
@@ -475,7 +475,7 @@ def _set_aside(disk: Disk, home: RunDirectory, target: RunDirectory, clock: Cloc
 
 
 def _stage_names(path: Path) -> set[str] | None:
-    """The directories that the log of a run gives its stages; None when no log of ours can be read."""
+    """The directories that the log of a run gives its stages; None when no log of this engine can be read."""
     try:
         events = read_log(path).events
         facts, _ = read_manifest(path)
@@ -504,7 +504,7 @@ def _foreign_entries(path: Path, stages: set[str] | None) -> Iterator[str]:
 
 
 def _is_left_by_a_stage(directory: Path) -> bool:
-    """Whether a directory of which the log says nothing is a stage's: empty, or with a status of ours."""
+    """True if a directory of which the log says nothing is a stage's: empty, or with a status file of this engine."""
     return not any(directory.iterdir()) or recorded_attempt(directory / STATUS_NAME) != (0, 0)
 
 

@@ -126,7 +126,7 @@ class DirectoryRunStore:
         """Take ownership of a run that was stopped, and mend what its last owner left unfinished.
 
         ``take_over`` takes it from an owner who is frozen, or was on another machine and is gone. Should that
-        owner go on after all, it loses.
+        owner continue after all, it loses.
         """
         check_durability(durability)
         disk = disk or Disk()
@@ -231,7 +231,7 @@ class DirectoryRunStore:
         self._threads.save(thread, entry, text, after=after)
 
     def is_checkpoint_due(self) -> bool:
-        """Whether the next unforced checkpoint is due; asked once after each stage (ruling 29)."""
+        """True if the next unforced checkpoint is due; asked once after each stage (ruling 29)."""
         self._is_checkpoint_asked = self._schedule.is_due(self._clock.monotonic(), self._log.offset)
         return self._is_checkpoint_asked
 
@@ -270,7 +270,7 @@ class DirectoryRunStore:
                 disk=self._bare_disk,
             )
         except RunError:
-            self._log.check()  # what stands there may be the restart of a new owner
+            self._log.check()  # what is there may be the restart of a new owner
             raise
         try:
             self._manifest.merge({"restarted_as": os.path.relpath(path, self._root.path)})

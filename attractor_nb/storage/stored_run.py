@@ -59,7 +59,7 @@ class StoredRun(msgspec.Struct, frozen=True):
     is_owned: bool = False  #: A process owns it right now.
     #: ``pid``, ``host``, ``since`` and ``token`` of the last owner; empty when there is none.
     owner: Mapping[str, Any] = {}
-    problems: tuple[str, ...] = ()  #: What was found damaged and could be made good, in words.
+    problems: tuple[str, ...] = ()  #: Damage that was repaired, in words.
     cut_bytes: int = 0  #: Length of a last record that was never finished.
 
     @property
@@ -90,7 +90,7 @@ def check_directory(logs_root: Path) -> None:
 
 
 def has_event_log(logs_root: Path) -> bool:
-    """Whether a run of ours is there; without a log it can only be one of the older layout."""
+    """True if a run of this engine is there; without a log it can only be one of the older layout."""
     try:
         os.lstat(logs_root / EVENT_LOG_NAME)
     except (FileNotFoundError, NotADirectoryError):
@@ -150,7 +150,7 @@ def _rejected_words(scan: LogScan) -> list[str]:
     if not scan.rejected:
         return []
     count = f"{scan.rejected} record{'s' * (scan.rejected != 1)}"
-    return [f"{EVENT_LOG_NAME} has {count} of an owner that had lost the run; not believed"]
+    return [f"{EVENT_LOG_NAME} has {count} of an owner that had lost the run; ignored"]
 
 
 def _check_run_ids(
@@ -163,7 +163,7 @@ def _check_run_ids(
         if logged and run_id and run_id != logged:
             raise CheckpointCorrupt(
                 f"{logs_root / name} is of run {run_id}, and the log is of run {logged}",
-                hint=f"remove it: the log alone is enough to go on; {_SEE_DOCTOR}",
+                hint=f"remove it: the log alone is enough to resume; {_SEE_DOCTOR}",
             )
 
 
@@ -182,14 +182,14 @@ def _check_position(logs_root: Path, checkpoint: Mapping[str, Any], scan: LogSca
     if sequence and scan.ends[sequence - 1] != offset:
         raise CheckpointCorrupt(
             f"{logs_root}: the checkpoint does not belong to this log",
-            hint=f"remove checkpoint*.json: the log alone is enough to go on; {_SEE_DOCTOR}",
+            hint=f"remove checkpoint*.json: the log alone is enough to resume; {_SEE_DOCTOR}",
         )
 
 
 def _read_legacy(logs_root: Path) -> StoredRun:
     if read_checkpoint(logs_root)[0] is not None:
         raise CheckpointCorrupt(
-            f"{logs_root / EVENT_LOG_NAME} is gone, and the checkpoint beside it is one of ours",
+            f"{logs_root / EVENT_LOG_NAME} is gone, and the checkpoint beside it is of this engine",
             hint=f"restore the log; {_SEE_DOCTOR}",
         )
     names = find_legacy_checkpoints(logs_root)
@@ -226,7 +226,7 @@ def _read_legacy(logs_root: Path) -> StoredRun:
 
 MAX_BYTES: Final = 1024 * 1024 * 1024
 MAX_TRIES: Final = 5
-"""How often files are read again that a running parent moved meanwhile."""
+"""Most rereads of files that a running parent moved meanwhile."""
 _OWNERS: Final = frozenset({LOCK_NAME, OWNER_NAME})
 _Stage = tuple[str, str]
 """Path of the branch, and the node."""

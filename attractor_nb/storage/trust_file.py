@@ -137,7 +137,7 @@ def state_directory() -> Path | None:
 
 
 def is_private(directory: Path) -> bool:
-    """Whether nobody but this user (and root) can have put a file there."""
+    """True if nobody but this user (and root) can have put a file there."""
     try:
         facts = directory.stat()
     except OSError:

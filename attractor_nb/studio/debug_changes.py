@@ -53,26 +53,26 @@ class Stops:
         """The engine's part."""
         if self._debugging is None:
             raise RunError(
-                f"run {self._run.id} was loaded, and does not go on here",
-                hint="go on with it: run.resume(breakpoints=[…])",
+                f"run {self._run.id} was loaded, and is not active here",
+                hint="continue it: run.resume(breakpoints=[…])",
             )
         return self._debugging
 
-    def _stand(self, branch: str | None, moment: str = "") -> PausedWalk:
+    def _paused_walk(self, branch: str | None, moment: str = "") -> PausedWalk:
         session = self._live().session
         with session.lock:
-            stands = list(session.stands.values())
-            for stand in stands:
-                if _is_named(stand.stop, branch) and moment in {"", stand.stop.moment}:
-                    return stand
+            paused_walks = list(session.paused_walks.values())
+            for paused in paused_walks:
+                if _is_named(paused.stop, branch) and moment in {"", paused.stop.moment}:
+                    return paused
             session.check_is_running()
-        if not stands:
+        if not paused_walks:
             raise RunError(
                 "the run is not stopped anywhere", hint="pause() stops it at its next stage, break_at(…) at others"
             )
-        where = "; ".join(str(stand.stop) for stand in stands)
+        where = "; ".join(str(paused.stop) for paused in paused_walks)
         if moment == AFTER_MOMENT and branch is None:
-            node = stands[0].stop.node
+            node = paused_walks[0].stop.node
             raise RunError(
                 f"the run is stopped {BEFORE_MOMENT} a stage, and an outcome can be set {AFTER_MOMENT} one",
                 hint=f'stop there with "after:{node}" or "on:error"',
@@ -81,7 +81,7 @@ class Stops:
 
 
 def _is_named(stop: Stop, branch: str | None) -> bool:
-    """Whether a caller means this stop: all do without a name; else by path, child and branch, or branch."""
+    """True if a caller means this stop: all do without a name; else by path, child and branch, or branch."""
     if branch is None:
         return True
     return branch in {stop.branch, stop.path + stop.branch, stop.branch.rpartition("/")[2]}
@@ -103,8 +103,8 @@ class Changing(Stops):
             value: The value, as JSON has it.
             branch: Path or name of the branch; the place that stands longest by default.
         """
-        stand = self._stand(branch)
-        stand.owner.set_context(stand, {check_key(key): value})
+        paused = self._paused_walk(branch)
+        paused.owner.set_context(paused, {check_key(key): value})
 
     def context(self, branch: str | None = None) -> dict[str, Any]:
         """All values of the context where the run stands; large ones as references.
@@ -112,7 +112,7 @@ class Changing(Stops):
         Args:
             branch: Path or name of the branch; the place that stands longest by default.
         """
-        return self._stand(branch).context.snapshot()
+        return self._paused_walk(branch).context.snapshot()
 
     def set_outcome(
         self,
@@ -137,7 +137,7 @@ class Changing(Stops):
             notes: What its notes say.
             branch: Path or name of the branch; the place that stands longest by default.
         """
-        stand = self._stand(branch, moment=AFTER_MOMENT)
+        paused = self._paused_walk(branch, moment=AFTER_MOMENT)
         outcome = read_outcome(
             status,
             reason=reason,
@@ -145,9 +145,9 @@ class Changing(Stops):
             suggested=suggested,
             context_updates=context_updates,
             notes=notes,
-            node=stand.stop.node,
+            node=paused.stop.node,
         )
-        stand.owner.set_outcome(stand, outcome)
+        paused.owner.set_outcome(paused, outcome)
 
     def set_prompt(self, node: str, text: str) -> None:
         """Give a node another prompt, for this run only; variables stand for values as in the graph.
@@ -170,7 +170,7 @@ class Changing(Stops):
     def pin(
         self, node: str, outcome: str | Outcome | None = None, *, response: str | None = None, visit: int | None = None
     ) -> None:
-        """Have a node come to an outcome without being executed, from now on, after a resume too.
+        """Set the outcome of a node without being executed, from now on, after a resume too.
 
         Of a run that has ended, or was loaded, it is kept by the handle: what is forked, rewound or resumed
         with it from now on has the pin, in its log, too.
@@ -178,9 +178,9 @@ class Changing(Stops):
         Args:
             node: The node.
             outcome: An Outcome or a status; None: success with ``response``, or without one what the node
-                came to last.
+                had last.
             response: The text of its response.
-            visit: What it came to in that visit, by number.
+            visit: Its outcome in that visit, by number.
         """
         check_can_stand_in(node, self._type_of(node))
         pin = pin_of(self._run, node, outcome, response, visit)

@@ -178,7 +178,7 @@ CALLS: Final[Mapping[str, Callable[[Debugger, Mapping[str, Any]], object]]] = {
     "pin": lambda debugger, request: debugger.pin(_text(request, "node")),
     "unpin": lambda debugger, request: debugger.unpin(_text(request, "node")),
 }
-"""What can be asked for, by name."""
+"""Accepted words, by name."""
 
 
 # ``Debugger.rerun``: one stage once more, on its input: a fork that ends after its first stage.
@@ -188,19 +188,19 @@ _OWN = frozenset({"stop_after", "breakpoints", "host"})
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """A stage that was executed once more, beside what it had come to."""
+    """A stage that was executed once more, beside its earlier outcome."""
 
     node: str  #: The node.
     visit: int  #: The visit whose input it had.
-    outcome: Outcome  #: What it came to now.
-    before: Outcome | None  #: What it had come to; None when it never ended.
+    outcome: Outcome  #: Its new outcome.
+    before: Outcome | None  #: Its earlier outcome; None when it never ended.
     response: str  #: The text of its response now; empty without one.
     response_before: str  #: The text that it had then.
-    run: Execution  #: The run in which it was executed, in a directory of its own.
+    run: Execution  #: The run in which it was executed, in its own directory.
 
     @property
     def is_same(self) -> bool:
-        """Whether status and response are what they were."""
+        """True if status and response are what they were."""
         return (
             self.before is not None
             and self.outcome.status is self.before.status
@@ -287,7 +287,7 @@ class Rerunning:
         on_graph_change: str | None = None,
         **options: Unpack[RerunKeywords],
     ) -> Rerun:
-        """Execute one stage once more on its stored input, in a directory of its own; the run stays as it is.
+        """Execute one stage once more on its stored input, in its own directory; the run stays as it is.
 
         Works for loaded runs and for those that have ended, too.
 
@@ -340,7 +340,7 @@ class Debugger(Changing, Rerunning):
         return () if self._debugging is None else tuple(self._debugging.session.breakpoints)
 
     def break_at(self, *breakpoints: str) -> Self:
-        """Set breakpoints, also while the run goes on.
+        """Set breakpoints, also while the run continues.
 
         Args:
             *breakpoints: ``plan``, ``plan@2`` (its second visit), ``plan->review``, ``after:plan``,
@@ -383,12 +383,12 @@ class Debugger(Changing, Rerunning):
         """Block until the run stands, and say where; None when it has ended instead.
 
         Args:
-            timeout: Seconds to wait at most; without it for ever.
+            timeout: Seconds to wait at most; without it forever.
         """
         live = self._live()
         if self._work.is_in_this_loop and self.stop is None:
             raise RunError(
-                "the run goes on in this event loop, and waiting here would stop it",
+                "the run continues in this event loop, and waiting here would stop it",
                 hint="use `await run.debugger.stopped()`",
             )
         return live.session.wait(timeout)
@@ -412,21 +412,21 @@ class Debugger(Changing, Rerunning):
         return self
 
     def continue_(self, branch: str | None = None) -> Self:
-        """Have the run go on to the next breakpoint; one branch alone if it is named.
+        """Have the run continue to the next breakpoint; one branch alone if it is named.
 
         Args:
-            branch: Path or name of the branch that goes on; all of them by default.
+            branch: Path or name of the branch that is active; all of them by default.
         """
         live = self._live()
         session = live.session
         with session.lock:
-            is_called_off = session.is_pausing and not session.stands
+            is_called_off = session.is_pausing and not session.paused_walks
             if not is_called_off:
-                self._stand(branch)
-            released = list(session.stands.values()) if branch is None else [self._stand(branch)]
+                self._paused_walk(branch)
+            released = list(session.paused_walks.values()) if branch is None else [self._paused_walk(branch)]
             session.is_pausing = False
             session.steps.clear()
-            self._let_go(live, released)
+            self._resume(live, released)
         return self
 
     def step(self, branch: str | None = None) -> Self:
@@ -449,16 +449,16 @@ class Debugger(Changing, Rerunning):
         live = self._live()
         session = live.session
         with session.lock:
-            stand = self._stand(branch)
+            paused = self._paused_walk(branch)
             session.is_pausing = False
-            session.steps[stand.stop.path, stand.stop.branch] = into and stand.is_fan_out
-            self._let_go(live, [stand])
+            session.steps[paused.stop.path, paused.stop.branch] = into and paused.is_fan_out
+            self._resume(live, [paused])
         return self
 
-    def _let_go(self, live: Debugging, released: Sequence[PausedWalk]) -> None:
+    def _resume(self, live: Debugging, released: Sequence[PausedWalk]) -> None:
         live.session.refresh()
-        for stand in released:
-            live.session.let_go(stand)
+        for paused in released:
+            live.session.resume(paused)
         live.tell()
 
     # -- looking -------------------------------------------------------------------------------------
@@ -477,7 +477,7 @@ class Debugger(Changing, Rerunning):
 
     def __str__(self) -> str:
         if self._debugging is None or self._debugging.session.is_over:
-            lines = ["the run does not go on here"]
+            lines = ["the run is not active here"]
         else:
             stops = [str(stop) for stop in self.stops]
             lines = stops or ["pauses at the next stage" if self._debugging.session.is_pausing else "goes on"]

@@ -28,7 +28,7 @@ MAX_LINES: Final = 400
 class Explanation(Displayed):
     """The reasons for the route into a stage and out of it."""
 
-    stage: StageInspection  #: What is known of the visit: ``why_here`` and ``why_next`` are the reasons.
+    stage: StageInspection  #: Details of the visit: ``why_here`` and ``why_next`` are the reasons.
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values."""
@@ -61,11 +61,11 @@ class StepLine:
     node: str
     visit: int
     branch: str  #: Path of the branch that it is in, or empty.
-    status: str  #: How it ended.
-    target: str  #: Where the run went; empty where it ended.
-    route: str  #: What decided.
-    words: str  #: Why, as a sentence.
-    mismatch: str = ""  #: What the graph says now, where that is not what was recorded.
+    status: str  #: Final status.
+    target: str  #: Node where the run went; empty where it ended.
+    route: str  #: Rule that decided.
+    words: str  #: Reason, as a sentence.
+    mismatch: str = ""  #: Decision by the current graph, if it differs from the record.
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values."""
@@ -77,8 +77,8 @@ class PathExplanation(DisplayedTable):
     """The whole path of a run, stage by stage."""
 
     steps: tuple[StepLine, ...]  #: The stages that count, in the order of their ends.
-    ending: str  #: How the run ended, or how far it is.
-    mark: str = ""  #: What must be said of its result, or empty (ruling 48).
+    ending: str  #: End of the run, or its progress so far.
+    mark: str = ""  #: Mark of its result, or empty (ruling 48).
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values."""
@@ -116,7 +116,7 @@ class LoopExplanation(DisplayedTable):
     """The reasons for the number of a node's visits; ``statement`` is the shortest form."""
 
     found: LoopReport  #: The node, its rounds, its retries, the ending and the statement.
-    mark: str = ""  #: What must be said of the run's result, or empty (ruling 48).
+    mark: str = ""  #: Mark of the run's result, or empty (ruling 48).
 
     @property
     def statement(self) -> str:
@@ -196,7 +196,7 @@ def _marked(sentence: str, mark: str) -> str:
 def _ending(run: Execution) -> str:
     view = run.view
     if not run.is_done:
-        return "the run goes on"
+        return "the run continues"
     reason = f": {view.reason}" if view.reason else ""
     return {"success": "the run succeeded", "fail": f"the run failed{reason}"}.get(
         view.status.value, f"the run stopped{reason}"

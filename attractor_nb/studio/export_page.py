@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 MAX_BYTES: Final = 1_800_000
-"""What the values of a page may take up; drawing, script and styles come to it."""
+"""Most bytes of the values of a page; drawing, script and styles are added to it."""
 TEXT_LIMITS: Final = (20_000, 8_000, 3_000, 1_000, 300)
 """Characters of a text, tried one after the other until the page is small enough."""
 VALUE_LIMITS: Final = (2_000, 2_000, 800, 200, 80)
@@ -169,7 +169,7 @@ def _stages(run: Execution) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _shortened(stage: dict[str, Any], limit: int, *, with_files: bool) -> dict[str, Any]:
-    """A stage with texts of at most so many characters; ``cut`` says how long those were."""
+    """A stage with texts of at most a number of characters; ``cut`` says how long those were."""
     cut = dict(stage.get("cut", {}))
     output: dict[str, Any] = stage.get("output", {})
     for name, text in (*stage.items(), *output.items()):
@@ -273,7 +273,7 @@ MAX_SCALE = 8
 
 
 def write_png(svg: str, path: str | PathLike[str], *, theme: str = "light", scale: float = 2.0) -> Path:
-    """Write a drawing of ours as PNG.
+    """Write one of our drawings as PNG.
 
     Args:
         svg: The drawing.
@@ -290,7 +290,7 @@ def write_png(svg: str, path: str | PathLike[str], *, theme: str = "light", scal
 
 
 def png_of(svg: str, *, theme: str = "light", scale: float = 2.0) -> bytes:
-    """A drawing of ours as the bytes of a PNG; arguments and refusals as of ``write_png``."""
+    """One of our drawings as the bytes of a PNG; arguments and refusals as of ``write_png``."""
     if isinstance(scale, bool) or not isinstance(scale, int | float) or not 0 < scale <= MAX_SCALE:  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise OptionError(f"scale {scale!r:.40} is none", hint=f"a number above 0, up to {MAX_SCALE}")
     if missing_packages("png"):

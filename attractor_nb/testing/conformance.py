@@ -94,7 +94,7 @@ class FolderFiles:
 class StageTrial:
     """The result of one attempt: its outcome, events and files."""
 
-    outcome: Outcome | None  #: What the handler returned.
+    outcome: Outcome | None  #: Return value of the handler.
     events: tuple[Event, ...]  #: The events that it emitted.
     files: FolderFiles  #: The files that it wrote.
     context: Context  #: The context that it was given, with its own changes.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.question import Answer, Question
 
 TURNS = 8
-"""How many turns of the loop other tasks get before time passes."""
+"""Turns of the loop that other tasks get before time passes."""
 _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 
 Reply = str | Outcome | BaseException
@@ -168,7 +168,7 @@ class ScriptedBackend:
     """
 
     takes_attachments: Final = True
-    """What a stage attaches is in ``current_stage().attachments``."""
+    """Attachments of a stage are in ``current_stage().attachments``."""
 
     def __init__(self, replies: Replies | None = None, *, default: Reply = "done") -> None:
         self._left = {node_id: _listed(given) for node_id, given in (replies or {}).items()}

@@ -243,7 +243,7 @@ class RunSpans:
         self._open[key] = _Open(span, began, within)
 
     def _take_note(self, event: Event) -> None:
-        """Add an event without a span of its own to the span it belongs to, if any."""
+        """Add an event without its own span to the span it belongs to, if any."""
         if isinstance(event, StageRetrying):
             self._note(("stage", event.branch, event.name), event)
         elif isinstance(event, _OF_AN_ATTEMPT):
@@ -430,7 +430,7 @@ def _read(read: StageReader, node_id: str, branch: str, name: str) -> str:
 
 
 def _is_of(event: StageEnd, status: str) -> bool:
-    """Whether a status.json is that of this attempt: files of earlier ones are moved away before the next."""
+    """True if a status.json is that of this attempt: files of earlier ones are moved away before the next."""
     try:
         plain: Any = read_bounded_json(status)
     except ValueError:  # an agent may write anything there

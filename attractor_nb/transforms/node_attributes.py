@@ -100,7 +100,7 @@ def _changes(node: Node, stylesheet: Stylesheet, defaults: dict[str, AttrValue],
 
 
 def _is_at_address(graph: Graph, attrs: Mapping[str, AttrValue]) -> bool:
-    """Whether the graph's address is for a node with these attributes: it belongs to one provider.
+    """True if the graph's address is for a node with these attributes: it belongs to one provider.
 
     That is the provider of the graph's own model. Where the graph names none it speaks OpenAI's language.
     """
@@ -129,7 +129,7 @@ class ForeignSubPipelines:
     """Reads `sub [shape=folder, dot_file="child.dot"]` as the sub-pipeline that it means (spec 9.4).
 
     As a model stage it would be asked the prompt "sub", and its answer would count as a success of the child. A node
-    that says its type, has a shape with a handler of its own, or a prompt, stays what it is.
+    that says its type, has a shape with its own handler, or a prompt, stays what it is.
     """
 
     def apply(self, graph: Graph) -> Graph:

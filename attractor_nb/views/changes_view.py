@@ -26,7 +26,7 @@ CHANGES_NAME: Final = "changes.diff"
 class ChangedFile:
     """A file that changed."""
 
-    path: str  #: Where it is in the repository.
+    path: str  #: Its path in the repository.
     added: int | None  #: Lines that it has more; None for one that is not text.
     removed: int | None  #: Lines that it had; likewise.
 

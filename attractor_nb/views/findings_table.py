@@ -65,7 +65,7 @@ def findings_text(diagnostics: Sequence[Diagnostic]) -> str:
 
 
 def can_fix(found: Diagnostic) -> bool:
-    """Whether a click can fix it."""
+    """True if a click can fix it."""
     return bool(found.fix and found.fix.edits)
 
 

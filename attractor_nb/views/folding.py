@@ -370,7 +370,7 @@ def _fold_ended(view: RunView, event: StageEnd) -> tuple[str, ...]:
         count_saved(view, event)
     elif outcome.usage is not None:
         count_attempt(view, event, outcome.usage)
-    # Only an attempt that ends its stage is a stage, and only that one went on by an edge.
+    # Only an attempt that ends its stage is a stage, and only that one continued by an edge.
     if status is not NodeStatus.RETRYING:
         view.stages += 1
         if event.edge is not None:

@@ -1,4 +1,4 @@
-"""The front-end as one module and one style sheet, and one page that stands alone with its values.
+"""The front-end as one module and one style sheet, and one page that is alone with its values.
 
 The files are ES modules (``views/web``). Who shows them can load one text only, and a build tool would be a
 second language in the house, so they are put one behind the other: each once, those it imports before it.
@@ -110,7 +110,7 @@ def styles(entry: str, beside: Traversable | None = None) -> str:
 def widget_styles() -> str:
     """The style sheet of every widget: that of all views, so that it is the same text for all.
 
-    The sheets of all widgets of a notebook stand in one page, and where two rules count the same the later
+    The sheets of all widgets of a notebook are in one page, and where two rules count the same the later
     one is taken. Were they different, the theme of a second view would take the rules of the first away.
     """
     names = dict.fromkeys(("theme", *modules_of(_LARGEST)))
@@ -135,7 +135,7 @@ def _place(name: str, beside: Traversable | None) -> Traversable:
 
 
 def page(title: str, line: str, entry: str, call: str, values: Mapping[str, Any], static: Markup) -> str:
-    """A page of its own.
+    """A separate page.
 
     Args:
         line: A line below.
@@ -158,7 +158,7 @@ def page(title: str, line: str, entry: str, call: str, values: Mapping[str, Any]
 
 
 def table_page(title: str, line: str, entry: str, call: str, body: Markup) -> str:
-    """A page of its own whose content stands in it, and which a script helps to look through.
+    """A separate page whose content is in it, and which a script helps to look through.
 
     Args:
         line: A line below.
@@ -192,7 +192,7 @@ def _page(title: str, line: str, entry: str, code: str, content: Iterable[Markup
 
 
 def json_text(values: Any) -> str:
-    """JSON that can stand in a page: in plain ASCII, without a character that could end its element."""
+    """JSON that can be in a page: in plain ASCII, without a character that could end its element."""
     text = json.dumps(values, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     for char, escaped in _UNSAFE_JSON.items():  # str.translate takes fifty times as long
         text = text.replace(char, escaped)

@@ -1,7 +1,7 @@
 """The one place that makes markup: an element builder that escapes everything.
 
 Text and attribute values are escaped, and characters that XML 1.0 forbids, or that reorder the text
-around them, are removed, so that no label can leave the element that it stands in. It knows neither
+around them, are removed, so that no label can leave the element that it is in. It knows neither
 SVG nor graphs.
 """
 
@@ -22,7 +22,7 @@ override."""
 
 
 _PLAIN: Final = re.compile(r"[\w .,:;!?#()+*/=\[\]{}@%|~^$-]*", re.ASCII)
-"""What needs neither cleaning nor escaping."""
+"""Characters that need neither cleaning nor escaping."""
 
 
 def clean(text: str) -> str:

@@ -28,7 +28,7 @@ class Direction(StrEnum):
 
     @property
     def is_vertical(self) -> bool:
-        """Whether ranks are rows."""
+        """True if ranks are rows."""
         return self in {Direction.DOWN, Direction.UP}
 
 
@@ -60,7 +60,7 @@ class Box:
     detail: str  #: The small grey line, or empty.
     width: float  #: Width of the outline.
     height: float  #: Height of the same.
-    gutter: float = 35.0  #: Room on either side of the label of a round end: a sign stands in one, counts in the other.
+    gutter: float = 35.0  #: Room on either side of the label of a round end: a sign is in one, counts in the other.
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +100,13 @@ class Scene:
     boxes: tuple[Box, ...]  #: The nodes.
     links: tuple[Link, ...]  #: The edges.
     panels: tuple[Panel, ...] = ()  #: Subgraphs and lanes, outer ones before inner ones.
-    direction: Direction = Direction.DOWN  #: Where the flow goes.
-    unframed: int = 0  #: How many subgraphs have no panel, because the drawing is too large for theirs.
-    #: How long a flow to the side may be, in pixels, before it goes on in the next row; 0 for any.
+    direction: Direction = Direction.DOWN  #: Direction of the flow.
+    unframed: int = 0  #: Number of subgraphs without a panel, because the drawing is too large for theirs.
+    #: Longest flow to the side, in pixels, before it continues in the next row; 0 for any.
     longest: float = 0.0
 
     def without_texts(self) -> Scene:
-        """The same for who asks for sizes and not for what is written; most letters change none."""
+        """The same for sizes without the text; most letters change none."""
         return replace(
             self,
             boxes=tuple(Box("", box.shape, (), "", box.width, box.height, box.gutter) for box in self.boxes),
@@ -138,13 +138,13 @@ def shared_path(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, .
 Point = tuple[float, float]
 
 SLANT: Final = 12.0
-"""How far a hexagon's corners and a parallelogram's sides lean."""
+"""Slant of a hexagon's corners and a parallelogram's sides."""
 ROOF: Final = 12.0
 """Height of a house's roof."""
 SIGN_RADIUS: Final = 7.0
 """Of the disc that tells a state."""
 SIGN_PLACE: Final = 11.0
-"""How far the middle of such a disc is from the sides of its outline."""
+"""Distance of the middle of such a disc from the sides of its outline."""
 
 _CORNER: Final = {Shape.BOX: 8.0, Shape.MISSING: 8.0, Shape.FAN_OUT: 6.0, Shape.FAN_IN: 6.0}
 _OTHER_CORNER: Final = 4.0

@@ -1,7 +1,7 @@
-"""The style sheets of what stands in an output beside drawings: tables, findings, a stage, two runs.
+"""The style sheets of what is in an output beside drawings: tables, findings, a stage, two runs.
 
 They take their colours and their root class from the theme of drawings, and leave nothing of the styles of
-whoever shows the output.
+the program that shows the output.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _OUTPUT_RULES: Final = """
 & :where(:not(svg,svg *)){all:revert}
 & *{box-sizing:border-box}
 """
-"""What comes before the rules of an output: nothing of a host's is left in it, and nothing is inherited."""
+"""Rules before those of an output: they remove all styles of the host, and nothing is inherited."""
 
 
 _FINDINGS_RULES: Final = """
@@ -178,6 +178,6 @@ def map_css() -> str:
 
 
 def _output_sheet(rules: str) -> str:
-    """A sheet of markup that stands in an output, among the styles of whoever shows it."""
+    """A sheet of markup that is in an output, among the styles of the program that shows it."""
     loud = f":is(.{root_class()},{LOUD_ID})"
     return themed_sheet((_OUTPUT_RULES + rules).replace("&", loud))

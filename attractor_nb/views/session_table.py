@@ -1,6 +1,6 @@
 """A session of agents as a table: text for a terminal, HTML for a notebook (status-schema.md).
 
-One line says how it stands as a whole; below it is a line for each agent, wave by wave.
+One line says its status as a whole; below it is a line for each agent, wave by wave.
 """
 
 from __future__ import annotations

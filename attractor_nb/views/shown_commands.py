@@ -83,7 +83,7 @@ def command_count(commands: Sequence[Command]) -> str:
 
 
 def are_commands(commands: Iterable[Command]) -> bool:
-    """Whether all of them are commands, and none is a setting or a text."""
+    """True if all of them are commands, and none is a setting or a text."""
     return all(entry.kind == COMMAND for entry in commands)
 
 

@@ -20,7 +20,7 @@ def plain_question(event: InterviewStarted, *, key: str = "", about: str = "", r
     Args:
         key: By which the card's answer names it; its id if not given.
         about: Whose question it is, where several runs are shown.
-        resume: The call that goes on with its run, should the kernel be lost.
+        resume: The call that continues its run, should the kernel be lost.
     """
     detail = event.metadata.get("detail", "")
     return {

@@ -40,8 +40,8 @@ class AttemptSpending(NamedTuple):
 
     visit: int  #: Number of the visit to its node.
     attempt: int  #: Number of the try within the visit.
-    status: str  #: How it ended.
-    usage: Usage  #: What it consumed.
+    status: str  #: Final status.
+    usage: Usage  #: Its usage.
     branch: str = ""  #: Path of the branch that it was in, or empty.
 
 
@@ -74,8 +74,8 @@ class OpenSpending(Struct):
     """The usage of an attempt that is still running."""
 
     calls: CallCount = _NO_CALL
-    usage: Usage = _NOTHING  #: What they consumed.
-    child: Usage = _NOTHING  #: What its child run has consumed so far.
+    usage: Usage = _NOTHING  #: Their usage.
+    child: Usage = _NOTHING  #: Usage of its child run so far.
 
 
 def so_far(view: RunView) -> Usage:
@@ -162,14 +162,14 @@ REASON_CHARS: Final = 60
 class NodeState(NamedTuple):
     """The state of one node; two are made for each step, and a frozen dataclass takes five times as long."""
 
-    status: NodeStatus = NodeStatus.PENDING  #: How it looks.
+    status: NodeStatus = NodeStatus.PENDING  #: Its state in the drawing.
     attempt: int = 1  #: Try within the latest visit, from 1.
-    visits: int = 0  #: How often it was entered.
+    visits: int = 0  #: Number of visits.
     reason: str = ""  #: First words of why it failed, or empty.
     since: float = 0.0  #: When the status began, in seconds since 1970; 0 when unknown.
     until: float | None = None  #: When a wait ends by itself, in seconds since 1970, or None.
     progress: str = ""  #: Of a fan-out how many branches have ended: ``2/4``; else empty.
-    #: How its branches, or its child run, stand, or how often a stage under way has called models and tools, in a few
+    #: State of its branches or its child run, or the number of model and tool calls of a running stage, in a few
     #: words; else empty.
     note: str = ""
 
@@ -204,14 +204,14 @@ class BranchView(Struct):
 
     id: str  #: Its id among the branches of its fan-out.
     path: str  #: Its path in the run.
-    start_node: str = ""  #: Where it begins.
+    start_node: str = ""  #: First node.
     edge: int | None = None  #: Position of the edge that leads there in ``Graph.edges``, or None.
     since: float = 0.0  #: When it began, in seconds since 1970.
     #: ``running``, or how it ended: ``success``, ``partial_success``, ``fail``, or ``skipped``, when it was cancelled.
     status: str = "running"
     duration: float = 0.0  #: Seconds, once it has ended.
-    reason: str = ""  #: Why it failed or was cancelled, or empty.
-    #: What it visited, in order of first visit, with the number of the latest visit.
+    reason: str = ""  #: Reason of the failure or cancellation, or empty.
+    #: Its visited nodes, in order of first visit, with the number of the latest visit.
     nodes: dict[str, int] = field(default_factory=dict[str, int])
 
 
@@ -221,10 +221,10 @@ class FanOutView(Struct):
     node: str
     within: str  #: Path of the branch that it is in, or empty.
     policy: str  #: Its join policy.
-    total: int  #: How many branches it has.
+    total: int  #: Number of branches.
     branches: dict[str, BranchView] = field(default_factory=dict[str, BranchView])  #: Those that have begun, by id.
     ended: dict[str, int] = field(default_factory=dict[str, int])
-    """How many branches have ended in each way."""
+    """Number of ended branches by status."""
     winner: str = ""
     is_over: bool = False  #: Its stage has ended, so the next pass begins with nothing.
 
@@ -255,7 +255,7 @@ class ChildView(Struct):
 
     id: str  #: Run id.
     pipeline: str  #: Name of its pipeline, or empty.
-    view: RunView  #: What is known of it; nothing but its end where its events were not heard.
+    view: RunView  #: Its known state; only its end where its events were not received.
 
     @property
     def note(self) -> str:
@@ -272,8 +272,8 @@ class ItemsView(Struct):
     """The items of a stage with `for_each`, on its latest visit."""
 
     visit: int  #: The visit.
-    total: int  #: How many there are.
-    #: How the runs of those stand that have ended, by index.
+    total: int  #: Number of items.
+    #: Status of the ended runs, by index.
     ended: dict[int, RunStatus] = field(default_factory=dict[int, RunStatus])
 
     @property
@@ -301,40 +301,40 @@ class RunView(Struct):
     nodes: dict[str, NodeState] = field(default_factory=dict[str, NodeState])
     #: States of the edges that were taken, by position in ``Graph.edges``.
     edges: dict[int, EdgeState] = field(default_factory=dict[int, EdgeState])
-    status: RunStatus = RunStatus.READY  #: How the run stands.
-    reason: str = ""  #: Why it failed or stopped, or empty.
+    status: RunStatus = RunStatus.READY  #: Status of the run.
+    reason: str = ""  #: Reason of the failure or stop, or empty.
     #: It is interrupted because a stage could not be executed for a reason outside the pipeline.
     is_unmeasured: bool = False
-    next_node: str = ""  #: Where a resume goes on, or empty.
+    next_node: str = ""  #: Node where a resume continues, or empty.
     stages: int = 0  #: Stages committed so far.
     duration: float = 0.0  #: Seconds of running time, known when it has ended.
-    usage: Usage = field(default_factory=Usage)  #: What model calls consumed so far, those of failed attempts too.
+    usage: Usage = field(default_factory=Usage)  #: Usage of model calls so far, those of failed attempts too.
     usage_by_node: dict[str, Usage] = field(default_factory=dict[str, Usage])  #: The same by node, for those that said.
     #: The same by node and attempt, in the order of their ends. What lies before a restart is in the sums only.
     attempts: dict[str, list[AttemptSpending]] = field(default_factory=dict[str, list[AttemptSpending]])
     #: Calls of models and tools by node, those of attempts under way too.
     calls_by_node: dict[str, CallCount] = field(default_factory=dict[str, CallCount])
-    #: What attempts that go on have done so far, by the path of their branch and their node.
+    #: Activity of running attempts so far, by the path of their branch and their node.
     under_way: dict[tuple[str, str], OpenSpending] = field(default_factory=dict[tuple[str, str], OpenSpending])
     #: Nodes whose results came from the cache, in order; one visited twice may be in it twice.
     cached: list[str] = field(default_factory=list[str])
-    saved: Usage = field(default_factory=Usage)  #: What those had consumed when they were executed.
+    saved: Usage = field(default_factory=Usage)  #: Usage of those when they were executed.
     bound: str = ""  #: Name of the bound that ended the run, or empty.
     #: Each fan-out on its latest pass, by the path of the branch that it is in and its node.
     fan_outs: dict[tuple[str, str], FanOutView] = field(default_factory=dict[tuple[str, str], FanOutView])
     branches: dict[str, BranchView] = field(default_factory=dict[str, BranchView])  #: Their branches, by path.
-    #: What is under way in each branch: node and state, by path.
+    #: Running stage of each branch: node and state, by path.
     active_by_branch: dict[str, tuple[str, NodeState]] = field(default_factory=dict[str, tuple[str, NodeState]])
     #: The latest child run of each node that had one; of one with `for_each` that of the item begun last.
     children: dict[str, ChildView] = field(default_factory=dict[str, ChildView])
     #: The items of each node with `for_each`, on its latest visit.
     items: dict[str, ItemsView] = field(default_factory=dict[str, ItemsView])
-    #: What must be said of the result: simulated, pinned (ruling 48).
+    #: Mark of the result: simulated, pinned (ruling 48).
     marks: MarkFold = field(default_factory=MarkFold)
 
     @property
     def is_paused(self) -> bool:
-        """Whether it was paused, after a number of stages or at a gate."""
+        """True if it was paused, after a number of stages or at a gate."""
         return self.status is RunStatus.INTERRUPTED and self.reason == PAUSED
 
     @property

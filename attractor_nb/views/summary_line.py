@@ -20,7 +20,7 @@ _SILENT_TYPES: Final = frozenset({"start", "exit", "conditional", "parallel", "p
 def run_summary(
     view: RunView, graph: Graph, *, name: str = "", handle: str = "", has_times: bool = False, has_usage: bool = False
 ) -> str:
-    """One line about a run: how it stands, how far it came, what to call next.
+    """One line about a run: its status, how far it came, what to call next.
 
     Args:
         name: What the user calls what the line is about: the run, or its result; ``run`` by default.
@@ -50,7 +50,7 @@ def run_summary(
 
 
 def _next_call(view: RunView, graph: Graph, name: str, handle: str) -> str:
-    """The result worth a look after the end, or how to go on."""
+    """The result worth a look after the end, or how to continue."""
     if view.status is RunStatus.INTERRUPTED or view.bound in MAP_BOUNDS:  # a row alone has none of these
         return f"{handle}.resume()"
     if view.bound:

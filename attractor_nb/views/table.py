@@ -30,7 +30,7 @@ class Column:
 class Table(Displayed):
     """A table."""
 
-    label: str  #: What it is, for readers who do not see it.
+    label: str  #: Its description for screen readers.
     columns: tuple[Column, ...]
     rows: Sequence[Sequence[str]]  #: The cells of each row.
     states: Sequence[str] = ()  #: For each row ``ok``, ``warn``, ``error`` or nothing; empty when no row has any.

@@ -60,7 +60,7 @@ def text_table(
     edges: Mapping[int, EdgeState] | None = None,
     usage: Mapping[str, Usage] | None = None,
 ) -> str:
-    """Every node with its type, whole label and outgoing edges; with states also how it stands.
+    """Every node with its type, whole label and outgoing edges; with states also its status.
 
     Arguments are as of ``table_rows``.
     """
@@ -104,7 +104,7 @@ def table_rows(
 
 
 def run_table(view: RunView, graph: Graph) -> str:
-    """Every node as it stands with what it consumed; then, where a node was tried again, each attempt."""
+    """Every node in its current state with what it consumed; then, where a node was tried again, each attempt."""
     table = text_table(graph, view.nodes, view.edges, view.usage_by_node).splitlines()
     if (more := len(table) - 1 - SHOWN_NODES) > 0:
         table[SHOWN_NODES + 1 :] = [f"… and {more:,} more nodes"]
@@ -238,7 +238,7 @@ def run_details(view: RunView, graph: Graph, facts: Mapping[str, str]) -> RunDet
     shown = slice(None, SHOWN_NODES)
     tables = [
         Table("Facts of the run", (Column("fact"), Column("value", "place")), [*facts.items()]),
-        _table("Nodes as they stand", nodes[: SHOWN_NODES + 1], states[shown], notes),
+        _table("States of the nodes", nodes[: SHOWN_NODES + 1], states[shown], notes),
     ]
     if attempts := attempt_rows(view):
         tables.append(_table("Attempts of nodes that were tried again", attempts))

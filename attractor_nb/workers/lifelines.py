@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 
 POLL_SECONDS: Final = 0.1
-"""How often a Dask worker looks whether its task was cancelled: nothing wakes a thread of its."""
+"""Interval at which a Dask worker checks for a cancelled task: nothing can wake its thread."""
 CLAIM_SECONDS: Final = 1.0
-"""How long a worker waits for a claim that another one has: it has it for good."""
+"""Time for which a worker waits for a claim of another one."""
 BEGUN, ENDED = "begun_by", "ended"
 """Keys of messages. Dask adds a key ``worker`` to each of them."""
 
@@ -51,7 +51,7 @@ class Lifeline(Protocol):
     """The way to the coordinator."""
 
     def claim(self) -> bool:
-        """Whether this worker is the first to begin the task. Blocks; called before anything is done."""
+        """True if this worker is the first to begin the task. Blocks; called before anything is done."""
         ...
 
     async def hold(self, cut: Callable[[], object]) -> None:
@@ -100,7 +100,7 @@ class SocketLifeline(NoLifeline):
         self._id = task.id
         self._writer: asyncio.StreamWriter | None = None
         self._early: list[dict[str, Any]] = []
-        """What was said before the connection was there."""
+        """Messages from before the connection."""
 
     async def hold(self, cut: Callable[[], object]) -> None:
         """Wait until the coordinator closes the connection, or is gone."""
@@ -175,7 +175,7 @@ class DaskLifeline:
         self._log({"channel": channel, "text": text})
 
     def _announce_worker(self) -> None:
-        """Say first of all who began: whoever is lost after a word of its own is known by name."""
+        """First name the worker: one that is lost afterwards is known by name."""
         if not self._is_begun:
             self._is_begun = True
             self._log({BEGUN: worker_name()})
@@ -198,7 +198,7 @@ class TaskListener:
 
     on_output: Callable[[str, str], None]  #: Given ``(channel, text)`` as output arrives.
     on_worker: Callable[[str], None]  #: Given the name of a worker that begins it, each time one does.
-    #: How many characters of each channel arrived while it was at work.
+    #: Number of characters of each channel that arrived while it worked.
     received: dict[str, int] = field(default_factory=dict[str, int])
     #: Set when the worker said that the work has ended after it was cut.
     ended: asyncio.Event = field(default_factory=asyncio.Event)
@@ -296,7 +296,7 @@ class Listening:
                 else:
                     listener.take(message)
         except (OSError, ValueError, RecursionError):
-            return  # a worker that was killed, or no worker of ours
+            return  # a worker that was killed, or a foreign worker
         finally:
             if listener is not None:
                 listener.ended.set()

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 CONTEXT_FILE = "context.json"
 HOLD_AFTER_SECONDS = 0.1
-"""Work that takes no longer is neither watched nor listened to while it goes on."""
+"""Work that takes no longer is neither watched nor listened to while it is active."""
 ANOTHER_BEGAN = "another worker had begun it before, and was lost"
 CUT = "it was cut off: the run was stopped, or its coordinator is gone"
 
@@ -81,7 +81,7 @@ def perform(plain: Mapping[str, Any], plug: bytes = b"") -> dict[str, Any]:
 
 
 def perform_as(doing: Doing, plain: Mapping[str, Any], plug: bytes) -> dict[str, Any]:
-    """Do a task in a way of its own, on its lifeline; otherwise as ``perform``."""
+    """Do a task in its own way, on its lifeline; otherwise as ``perform``."""
     if plain.get("form") != FORM:
         return _report(refused=_other_form(plain)).to_plain()
     task = StageTask.from_plain(plain)
@@ -331,7 +331,7 @@ IDLE_SECONDS: Final = 60.0
 
 
 def run_in_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in this process's loop and wait for it; whoever interrupts the wait ends it."""
+    """Run a coroutine in this process's loop and wait for it; interrupting the wait ends it."""
     future = asyncio.run_coroutine_threadsafe(work, _loop())
     try:
         return future.result()
@@ -399,7 +399,7 @@ _KEPT: dict[str, _Kept] = {}
 _CLOSING: set[asyncio.Task[None]] = set()
 _LOCKS = [threading.Lock()]
 _LOOPS: dict[int, asyncio.AbstractEventLoop] = {}
-"""By process: a fork takes no thread along, so it makes a loop of its own."""
+"""By process: a fork takes no thread along, so it makes its own loop."""
 
 
 def _loop() -> asyncio.AbstractEventLoop:
@@ -428,7 +428,7 @@ FLUSH_SECONDS: Final = 0.1
 
 
 MAX_CALLS: Final = 1000
-"""How many calls of models a report tells of."""
+"""Most model calls in a report."""
 
 
 class OutputForwarder:

@@ -40,7 +40,7 @@ def check_executor(executor: object) -> None:
 
 
 def is_shippable(handler: object) -> bool:
-    """Whether a custom handler allows its stages to be executed on a worker."""
+    """True if a custom handler allows its stages to be executed on a worker."""
     return bool(getattr(handler, "is_shippable", False))
 
 
@@ -56,13 +56,13 @@ def packed(plug: object, what: str) -> bytes:
     except Exception as error:  # noqa: BLE001 - whatever its __reduce__ raises
         reason = str(error).strip().splitlines()
         raise OptionError(
-            f"{what} {plug!r} cannot travel to workers: {reason[0] if reason else type(error).__name__}",
+            f"{what} {plug!r} cannot be sent to workers: {reason[0] if reason else type(error).__name__}",
             hint="give a function of a module or a backend by name, and open connections, locks and files "
             "where it is called",
         ) from None
     if holds_secret(data.decode("latin-1")):
         raise OptionError(
-            f"{what} {plug!r} holds a secret, and secrets do not travel to workers",
+            f"{what} {plug!r} holds a secret, and secrets are not sent to workers",
             hint="let it read the key from the environment of the worker, where it is called",
         )
     return data

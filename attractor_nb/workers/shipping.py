@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 
 LOOK_SECONDS: Final = 1.0
-"""How often it is looked whether the executor is still there while a task is with it."""
+"""Interval at which the executor is checked while it has a task."""
 CUT_GRACE_SECONDS: Final = 1.0
-"""How long a worker that was told to stop is waited for."""
+"""Time limit for a worker to stop."""
 
 
 class Shipping:
@@ -169,7 +169,7 @@ class Shipping:
         waiting = asyncio.wrap_future(future)
         try:
             await self._watch(waiting, subject)
-        except BaseException:  # cancelled, too: a worker must not go on for nobody
+        except BaseException:  # cancelled, too: a worker must not continue for nobody
             await self._cut(future, waiting, listener)
             raise
         try:
@@ -279,7 +279,7 @@ def _refuse_secrets(payload: _Payload) -> None:
     """Keep secrets here: what a worker needs of them it has in its own environment."""
     if redacted_value(payload.task.work) is not payload.task.work:
         raise TerminalError(
-            f"{payload.subject} holds a secret, and secrets do not travel to workers",
+            f"{payload.subject} holds a secret, and secrets are not sent to workers",
             hint="use an environment variable of the worker instead",
         )
 
@@ -296,9 +296,9 @@ def _forget(future: asyncio.Future[Any]) -> None:
 # executors have no scheduler: a pool reports by itself that it broke.
 
 ASK_SECONDS: Final = 5.0
-"""How long the scheduler may take to say who its workers are."""
+"""Time limit for the scheduler to list its workers."""
 HELD_SECONDS: Final = 0.1
-"""How long a task that has ended is held at most."""
+"""Longest time for which an ended task is held."""
 NO_WORKERS: Final = "the cluster has no workers"
 
 LOST_NAMES: Final = frozenset(
@@ -317,7 +317,7 @@ class Cluster:
     topic = ""
     """Under which workers report, or empty."""
     known_problem = ""
-    """What was wrong when it was last looked."""
+    """Last known problem."""
 
     async def problem(self) -> str:
         """The reason no task can end now, or empty."""
@@ -388,7 +388,7 @@ class DaskCluster(Cluster):
         return "" if facts.get("workers") or facts.get("n_workers") else NO_WORKERS
 
     def submit(self, executor: Executor, function: Callable[..., Any], *arguments: Any, key: str) -> Future[Any]:
-        """With a key of its own, and no retries: whether a stage is tried again is decided here."""
+        """With its own key, and no retries: whether a stage is tried again is decided here."""
         name: dict[str, Any] = {"key": f"attractor-stage-{key}" if key else self.topic, "retries": 0}
         return executor.submit(function, *arguments, **name, pure=False)
 
@@ -440,7 +440,7 @@ def error_of(error: BaseException, subject: str) -> AttractorError:
 
 
 def is_task_cancelled(error: BaseException) -> bool:
-    """Whether the executor dropped a task without being asked to.
+    """True if the executor dropped a task without being asked to.
 
     A Dask client whose workers have just gone raises the reason, a text, as if it were an exception.
     """
@@ -450,7 +450,7 @@ def is_task_cancelled(error: BaseException) -> bool:
 
 
 def refusal_of(error: BaseException) -> AttractorError:
-    """The error of ours for what ``submit`` raised: nothing was begun.
+    """The error of this package for an exception of ``submit``: nothing was begun.
 
     >>> refusal_of(RuntimeError("cannot schedule new futures after shutdown")).message
     'the executor accepts no task:  cannot schedule new futures after shutdown'

@@ -39,7 +39,7 @@ SCOPE_NAMES: Final = (
     "branch",
     "has_item",
 )
-"""What of a ``StageScope`` travels."""
+"""Fields of a ``StageScope`` that are sent."""
 
 
 class _Plain:
@@ -65,16 +65,16 @@ class StageTask(_Plain):
     id: str  #: Unique among all tasks there ever were.
     form: int  #: ``FORM`` of the package that made it.
     kind: str  #: ``command``, ``prompt``, ``handler`` or ``row``.
-    #: What is to be done, by kind. ``command``: command, environment, stdin. ``prompt``: node, prompt, context and the
+    #: The work, by kind. ``command``: command, environment, stdin. ``prompt``: node, prompt, context and the
     #: backend's name, empty when it travels beside the task. ``handler``: node, context, and the graph as far as the
     #: node's edges reach. ``row``: see ``maps.row_run``.
     work: Mapping[str, Any]
-    #: What the attempt of a stage knows of itself: ``SCOPE_NAMES``.
+    #: Facts of the attempt: ``SCOPE_NAMES``.
     scope: Mapping[str, Any] = field(default_factory=dict[str, Any])
     idempotency_key: str = ""  #: ``run:node:visit``, the same over re-runs.
     timeout_seconds: float | None = None  #: After which the worker ends the work by itself; None for never.
     is_once: bool = False  #: It may have an effect that must not happen twice: a worker begins only when no other has.
-    lifeline: str = ""  #: Where the coordinator listens on its own machine, or empty.
+    lifeline: str = ""  #: Address of the coordinator on its own machine, or empty.
     topic: str = ""  #: Under which a Dask worker reports while it works, or empty.
     conversation: str | None = None  #: Under ``full`` fidelity what the stage's thread has said; None without a thread.
 
@@ -88,19 +88,19 @@ class StageReport(_Plain):
     #: note. Empty when there is an outcome, or when a handler returned None.
     value: Mapping[str, Any] = field(default_factory=dict[str, Any])
     outcome: Mapping[str, Any] = field(default_factory=dict[str, Any])  #: An outcome as plain values, or empty.
-    is_failure: bool = False  #: The outcome is what an exception or the time limit came to.
-    changes: Mapping[str, Any] = field(default_factory=dict[str, Any])  #: What the work itself set in the context.
-    logs: tuple[str, ...] = ()  #: What it added to the run log.
+    is_failure: bool = False  #: The outcome is that of an exception or the time limit.
+    changes: Mapping[str, Any] = field(default_factory=dict[str, Any])  #: Context values that the work set.
+    logs: tuple[str, ...] = ()  #: Lines that it added to the run log.
     #: Files of the stage directory, by relative path.
     files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     left_out: tuple[str, ...] = ()  #: Files that did not travel, each with the reason.
     #: Output by channel, up to ``MAX_OUTPUT_CHARACTERS`` each.
     output: Mapping[str, str] = field(default_factory=dict[str, str])
-    #: What was announced of calls of models (``ModelCallEnded``), as plain events.
+    #: Announced model calls (``ModelCallEnded``), as plain events.
     calls: tuple[Mapping[str, Any], ...] = ()
-    lost: str = ""  #: Why the work was not done, or not to its end, and what it did is not known; or empty.
-    refused: str = ""  #: Why this worker cannot do it, or empty.
-    conversation: str | None = None  #: What the stage saved of its thread; None when it saved nothing.
+    lost: str = ""  #: Reason why the work was not done, or not completed, and its effects are unknown; or empty.
+    refused: str = ""  #: Reason why this worker cannot do it, or empty.
+    conversation: str | None = None  #: Thread that the stage saved; None when it saved none.
 
 
 def plain_node(node: Node) -> dict[str, Any]:

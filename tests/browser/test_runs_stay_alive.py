@@ -142,7 +142,7 @@ def test_saved_while_a_gate_waits_it_says_which_run_and_a_button_opens_it(jupyte
         again.wait_for_text("Plan it")
         page.screenshot(path=pictures / f"stay-opened-{jupyter.app}-{look.name}.png")
         page.wait_for_function("() => !document.querySelector('.al-reopen')")
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Resume").click()
         again.click("Approve")
         again.wait_for(".al-panel .al-line[data-status=success]")
         assert browser.our_errors == []

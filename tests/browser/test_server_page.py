@@ -308,7 +308,7 @@ def test_under_a_prefix_on_a_phone_without_a_token_and_by_keys(driver, serve_pag
         page.locator(".ap-said", has_text="There is no token in this.").wait_for()
         page.locator(".ap-token input").fill("w" * 43)
         page.keyboard.press("Enter")
-        page.locator(".ap-said", has_text="The server does not take this token.").wait_for()
+        page.locator(".ap-said", has_text="The server does not accept this token.").wait_for()
         assert page.url == base
         assert page.evaluate("() => Object.keys(sessionStorage)") == []
         page.locator(".ap-token input").fill(line)

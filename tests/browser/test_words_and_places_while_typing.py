@@ -59,7 +59,7 @@ def test_a_word_tells_what_it_means(typed, pictures):
     attribute = meaning(typed, "max_retries")
     assert attribute.startswith("max_retries (of a node · integer")
     assert "attempts" in attribute
-    assert "start: where a run begins" in meaning(typed, "Mdiamond")
+    assert "start: the start of a run" in meaning(typed, "Mdiamond")
     node = meaning(typed, "plan ->")
     assert node.splitlines() == [
         "plan: Plan it (codergen)",
@@ -85,7 +85,7 @@ def test_variables_keys_and_rules_of_a_stylesheet_tell_what_they_mean(typed, pic
             "from start, write outcome=fail && context.tool.exit_code!=0",
             "to write",
         ],
-        "${tool": ["tool.output (variable)", "what the last command printed"],
+        "${tool": ["tool.output (variable)", "the output of the last command"],
         "$other": ["other (variable)", "a value of the context: a parameter of the run, or set by a stage"],
         "outcome=": ["outcome (variable)", "the status of the last stage"],
         "tool.exit_code": ["tool.exit_code (variable)", "the exit code of the last command"],

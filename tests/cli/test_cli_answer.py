@@ -87,7 +87,7 @@ def test_a_gate_that_asks_in_several_branches_is_named_by_the_id_of_its_question
         InterviewStarted(question="Good?", stage="gate", question_id=question_id, kind="choice", sequence=number)
         for number, question_id in enumerate(["gate@a", "gate@b"], 1)
     ]
-    with pytest.raises(NoSuchGate, match="2 questions of gate gate wait") as caught:
+    with pytest.raises(NoSuchGate, match="gate gate has 2 open questions") as caught:
         find_question(questions, "gate")
     assert caught.value.hint == "name one by its id: gate@a, gate@b"
     assert find_question(questions, "gate@b") is questions[1]

@@ -18,7 +18,7 @@ PYTHON = re.compile(r'\b(?:run|pipeline|Run|Pipeline)\b\.?\w*\(|\w+=(?:True|\[|\
         ("continue it: run.resume()", "continue it: `attractor-nb resume DIR`"),
         ('continue with Run.load("kept").resume()', "continue with `attractor-nb resume DIR`"),
         (
-            "go on from an earlier place: run.rewind(node), or run.fork(node)",
+            "continue from an earlier stage: run.rewind(node), or run.fork(node)",
             "`attractor-nb resume DIR --from NODE`, or",
         ),
         (

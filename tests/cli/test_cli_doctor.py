@@ -40,7 +40,7 @@ def test_a_healthy_run_is_described_with_the_way_on(command, run):
     assert ended.out.startswith("✓ healthy: run\n")
     assert "3 recorded, the last is tool" in ended.out
     assert re.search(r"next +prove", ended.out)
-    assert "go on: attractor-nb resume run" in ended.out
+    assert "resume: attractor-nb resume run" in ended.out
 
 
 def test_a_finished_run_needs_nothing(command, run):
@@ -54,7 +54,7 @@ def test_a_torn_checkpoint_is_made_good_by_the_older_one(command, run):
     ended = command("doctor", "run")
     assert ended.code == 1
     assert "older generation used" in ended.out
-    assert "go on: attractor-nb resume run" in ended.out
+    assert "resume: attractor-nb resume run" in ended.out
 
 
 def test_a_damaged_log_is_saved_into_a_new_directory_that_goes_on(command, run):

@@ -72,7 +72,7 @@ def at_a_terminal(tmp_path):
 def test_without_a_terminal_a_file_with_commands_is_refused(command, file, tmp_path):
     ended = command(*RUN)
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith(f"error: {file} runs 1 command (hash {HASH[:12]}) that nobody has trusted yet\n")
+    assert ended.err.startswith(f"error: {file} runs 1 command (hash {HASH[:12]}) and needs your trust\n")
     assert '  build  tool_command  touch "$ATTRACTOR_LOGS_ROOT/../built"\n' in ended.err
     assert "--trust" in ended.err
     assert not (tmp_path / "out").exists()
@@ -152,7 +152,7 @@ def test_settings_are_no_commands(at_a_terminal, command, tmp_path):
     )
     said = command(*RUN)
     assert said.code == 2
-    assert re.match(r"error: .*build\.dot has 2 server settings \(hash .*\) that nobody has trusted yet\n", said.err)
+    assert re.match(r"error: .*build\.dot has 2 server settings \(hash .*\) and needs your trust\n", said.err)
     assert "commands run in" not in said.err
     assert "\n\n2 server settings, hash " in command("commands", "build.dot").out
     code, shown = at_a_terminal(*RUN, answer=b"y\n")

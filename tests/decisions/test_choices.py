@@ -214,12 +214,12 @@ def test_checking_a_checked_answer_changes_nothing(asked, given_answer, expected
 
 
 REFUSED = {
-    "no such choice": (GATE, Answer("maybe"), '"maybe" is none of the choices: Y = "Yes, deploy", N = "No"'),
-    "an option of another question": (GATE, Answer(selected_option=THREE[0]), '"A" is none of the choices'),
+    "no such choice": (GATE, Answer("maybe"), '"maybe" is not one of the choices: Y = "Yes, deploy", N = "No"'),
+    "an option of another question": (GATE, Answer(selected_option=THREE[0]), '"A" is not one of the choices'),
     "nothing": (GATE, Answer(), "the answer names no choice"),
     "neither yes nor no": (YES_NO, Answer("perhaps"), '"perhaps" is neither yes nor no'),
     "empty free text": (FREE, Answer(text="  "), "the answer is empty"),
-    "one wrong of several": (MULTI, Answer("A,X"), '"X" is none of the choices'),
+    "one wrong of several": (MULTI, Answer("A,X"), '"X" is not one of the choices'),
     "none of several": (MULTI, Answer(""), "the answer names no choice"),
 }
 

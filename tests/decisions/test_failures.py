@@ -171,7 +171,7 @@ def test_a_diamond_without_conditions_lets_no_failure_through(build):
     plan, step, seen = routed_by_diamond(build, ("done", {}))
     assert step is None
     assert why(plan, Outcome.success(), seen, "check") == (
-        "the failure before check has no way on: the diamond has no condition"
+        "the failure before check is not handled: the diamond has no condition"
     )
 
 

@@ -152,8 +152,8 @@ def test_ruling_18_whatever_the_order_each_bound_holds_within_one_claim_and_ever
         claim = data.draw(st.sampled_from(queue.granted))
         share = data.draw(st.sampled_from((0.0, 0.25, 1.0)))
         for each in claim.account.chain:
-            largest[each] = max(largest[each], claim.most[0])
-        queue.end(claim, claim.most[0] * share)
+            largest[each] = max(largest[each], claim.maximum[0])
+        queue.end(claim, claim.maximum[0] * share)
         for each in accounts:
             assert each.max_usd is None or each.usd <= each.max_usd + largest[each] + 1e-9
     assert not queue.reservations.waiting, "somebody waits for ever"
@@ -170,7 +170,7 @@ def test_ruling_18_what_nobody_knows_holds_the_bound_while_nothing_costs_twice_t
     dearest = 0.0
     while queue.granted:
         claim = data.draw(st.sampled_from(queue.granted))
-        cost = min(costs[claims.index(claim)], claim.most[0])  # of the first, which is alone, nothing is known
+        cost = min(costs[claims.index(claim)], claim.maximum[0])  # of the first, which is alone, nothing is known
         dearest = max(cost, dearest)
         queue.end(claim, cost)
     assert bounded.usd <= bound + dearest + 1e-9

@@ -39,8 +39,8 @@ LANGUAGES = {
 LONG = 90
 SEVERITIES = {
     "error": "Error: the pipeline does not run.",
-    "warning": "Warning: it runs, perhaps not as meant.",
-    "info": "Info: a thing to know.",
+    "warning": "Warning: it runs, perhaps not as intended.",
+    "info": "Info: worth knowing.",
 }
 
 

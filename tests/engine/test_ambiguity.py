@@ -45,7 +45,7 @@ def test_a_person_decides_about_a_command_that_was_cut_off(replay, option, tries
     assert question.text == "Stage t was cut off and may have taken effect already."
     assert [option.label for option in question.options] == [
         "[F] Record it as failed",
-        "[D] It has taken effect: go on as success",
+        "[D] It has taken effect: continue as success",
         "[R] Run it again",
     ]
     assert "deploy --now" in question.metadata["detail"]
@@ -57,7 +57,7 @@ def test_a_person_decides_about_a_command_that_was_cut_off(replay, option, tries
 def test_a_passed_over_question_is_no_success_and_no_second_run(replay):
     found = replay(f"m {TOOL.format(more='')}", state=in_flight(), answer=Answer(AnswerValue.SKIPPED))
     assert [node for node, _, _ in found.tries] == ["m", "done"]
-    assert "the question was passed over" in found.of(StageFailed)[0].error
+    assert "the question was skipped" in found.of(StageFailed)[0].error
 
 
 def test_an_attempt_that_ended_before_the_stop_is_not_asked_about(replay):

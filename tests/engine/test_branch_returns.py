@@ -201,7 +201,7 @@ def test_ruling_22_a_fan_in_where_the_branches_do_not_meet_fails_the_fan_out(mak
     )
     result = pipeline.run(wait=True, durability="none")
     assert result.status == "fail"
-    assert result.reason == "the branch came to the fan-in early, where the branches of its fan-out do not meet"
+    assert result.reason == "the branch reached the fan-in early, where the branches of its fan-out do not meet"
     assert ended(events)["p/i1"][0] == "fail"
 
 
@@ -235,7 +235,7 @@ def test_ruling_39_under_strict_gates_a_human_gate_that_nobody_answered_fails_th
     result = pipeline.run(wait=True, durability="none")
     assert result.status == status
     if status == "fail":
-        assert result.reason == "strict_gates: nobody answered the human gate ok in branch i1"
+        assert result.reason == "strict_gates: no one answered the human gate ok in branch i1"
 
 
 def test_ruling_39_without_strict_gates_the_fan_out_goes_on(make):

@@ -86,7 +86,7 @@ def test_a_bound_that_cannot_see_what_a_choice_costs_says_so(run):
     replies = {name: Outcome(StageStatus.SUCCESS, usage=Usage(1, cost_usd=0.0)) for name in ("a", "b")}
     _, _, events = run(replies={**replies, "join": "b"}, join='prompt="Which?"', max_budget_usd=1)
     warnings = [each.message for each in events if isinstance(each, RunWarning)]
-    assert any("join did not say its own" in message for message in warnings)
+    assert any("join did not report its own" in message for message in warnings)
 
 
 def test_cancelled_branches_are_no_candidates_of_the_fan_in(run):

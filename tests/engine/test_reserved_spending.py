@@ -244,7 +244,7 @@ def test_an_attempt_that_is_over_is_given_nothing_that_it_has_waited_for():
             spending.close()
             return SimpleNamespace(refused=None)
 
-        def release(self, claim, came_to=None):
+        def release(self, claim, actual=None):
             self.released.append(claim)
 
     async def main():

@@ -181,7 +181,7 @@ def test_a_bound_that_cannot_see_what_is_spent_says_so_once(make, tmp_path, boun
         wait=True, logs_root=tmp_path / "run", **bound
     )
     told = [event.message for event in Run.load(tmp_path / "run").events() if isinstance(event, RunWarning)]
-    assert told == ([f"{warned}, and a did not say its own"] if warned else [])
+    assert told == ([f"{warned}, and a did not report its own"] if warned else [])
 
 
 @pytest.mark.parametrize(

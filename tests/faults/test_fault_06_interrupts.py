@@ -438,7 +438,7 @@ def test_a_script_that_is_interrupted_between_start_and_wait_ends_its_run(tmp_pa
 
 
 def test_a_script_that_is_interrupted_between_start_and_wait_ends_the_commands_of_its_run(tmp_path, figures):
-    """The command is ended with the run, and the run goes on to its end."""
+    """The command is ended with the run, and the run continues to its end."""
     (tmp_path / "it.dot").write_text(COMMAND)
     (tmp_path / "tool.sh").write_text(TOOL)
     os.mkfifo(tmp_path / "ready")

@@ -162,7 +162,7 @@ def test_a_run_directory_whose_pipeline_was_altered_is_asked_about(figures):
     Path("out/run/pipeline.dot").write_text(GOOD)
     assert load_pipeline("out/run").resume("out/run").result(60).status == "success"
     assert effects() == {"good"}
-    figures.record(0, "pipeline.dot of a run directory altered", "3 of 3 resumes refused; unaltered it goes on")
+    figures.record(0, "pipeline.dot of a run directory altered", "3 of 3 resumes refused; unaltered it continues")
 
 
 @pytest.mark.protects(TRUST, "if surface and _are_commands_run(options.processes):", instead="if surface:")

@@ -77,7 +77,7 @@ def test_ruling_23_an_answer_that_matches_nothing_is_asked_again_and_never_the_f
     outcome, asked = run(tmp_path, gate(), "maybe", "Q", "F")
     assert outcome.suggested_next_ids == ("fix",)
     assert len(asked.questions) == 3
-    assert asked.messages[0][0].startswith('"maybe" is none of the choices')
+    assert asked.messages[0][0].startswith('"maybe" is not one of the choices')
     assert asked.messages[0][1] == "review"
 
 
@@ -106,7 +106,7 @@ def test_ruling_23_a_timeout_without_a_default_is_retry(tmp_path):
 def test_a_default_that_is_no_choice_fails_before_anybody_is_asked(tmp_path):
     outcome, asked = run(tmp_path, gate(**{"human.default_choice": "fxi"}), TIMEOUT)
     assert outcome.is_terminal
-    assert outcome.failure_reason == "human.default_choice 'fxi' is none of the choices '[A] Approve', '[F] Fix it'"
+    assert outcome.failure_reason == "human.default_choice 'fxi' is not one of the choices '[A] Approve', '[F] Fix it'"
     assert asked.questions == []
 
 

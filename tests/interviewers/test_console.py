@@ -64,7 +64,7 @@ def test_a_person_without_a_name_on_this_machine_answers_all_the_same(error, mon
 def test_a_wrong_answer_is_asked_again_with_the_choices():
     answer, shown = at_pipe("maybe\n\nr\n")
     assert answer.value == "R"
-    assert '"maybe" is none of the choices: A = "Approve", R = "Reject"' in shown
+    assert '"maybe" is not one of the choices: A = "Approve", R = "Reject"' in shown
     assert shown.count("Select: ") == 3
 
 
@@ -190,7 +190,7 @@ def test_a_loop_that_cannot_wait_for_a_pipe_reads_its_lines_all_the_same(tmp_pat
         console = ConsoleInterviewer(stdin, errors)
         assert runner.run(console.ask(CHOICE)).value == "R"
         assert runner.run(console.ask(CHOICE)).is_skipped
-    assert '"maybe" is none of the choices' in errors.getvalue()
+    assert '"maybe" is not one of the choices' in errors.getvalue()
 
 
 PACKAGE_ROOT = str(Path(attractor_nb.__file__).parent.parent)

@@ -10,7 +10,7 @@ from attractor_nb import Pipeline, Run
 from attractor_nb.pipeline.run_actions import InspectorActions
 from attractor_nb.studio.inspect.inspect_run import answer_inspection
 
-GOES_ON = "The run goes on: stop it, or wait until it has ended or asks a person."
+GOES_ON = "The run is active: stop it, or wait until it has ended or waits at a gate."
 
 WAIT = 60
 TEXT = """digraph demo { graph [goal="tides"] start [shape=Mdiamond] done [shape=Msquare]

@@ -110,7 +110,7 @@ def test_ruling_23_a_status_as_a_text_is_no_timeout_and_no_skip_and_takes_no_def
     result = Pipeline(WITH_DEFAULT).run(wait=True, interviewer=interviewer, durability="none")
     assert result.status == "fail"
     assert "answers that match no choice" in result.reason
-    assert f'"{status}" is none of the choices' in interviewer.refusals[0]
+    assert f'"{status}" is not one of the choices' in interviewer.refusals[0]
     assert not {"yes", "no"} & {*result.completed_nodes}
 
 

@@ -75,7 +75,7 @@ def test_what_differs_is_said_in_counts_tables_and_values(two):
     assert text.splitlines()[0] == "A ✕ fail   5 of 5 rows   4 success, 1 failed   1 of 5 rows failed"
     assert "graph: node classify: prompt" in text
     assert (
-        "2 rows came out otherwise: 1 failed → success, 1 success → failed; 1 row with other outputs or reasons; "
+        "2 rows with another status: 1 failed → success, 1 success → failed; 1 row with other outputs or reasons; "
         "2 rows only in A; 1 row only in B" in text
     )
     lines = [line.split() for line in text.splitlines()]

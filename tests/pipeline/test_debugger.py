@@ -224,7 +224,7 @@ def test_what_was_edited_survives_a_stop_and_a_resume(debug, tmp_path, way):
     assert "pinned, not executed" in result["review"].outcome.notes
     said = [event.message for event in on.journal().events if isinstance(event, RunWarning)]
     assert said == [
-        "the run stood before review (review) and goes on without stopping; to stop again give breakpoints=[…]"
+        "the run was stopped before review (review) and continues without stopping; to stop again give breakpoints=[…]"
     ]
     assert on.debugger.pins == {"review": "pinned to success"}
 
@@ -401,7 +401,7 @@ def test_a_rerun_that_does_not_come_to_an_outcome_says_why(debug, tmp_path):
 
 
 def test_a_call_that_waits_for_the_end_says_that_the_run_stands(debug, monkeypatch):
-    monkeypatch.setattr(handle, "STAND_SECONDS", 0.0)
+    monkeypatch.setattr(handle, "PAUSE_SECONDS", 0.0)
     run = debug(CHAIN, "plan")
     run.debugger.wait_for_stop(WAIT)
     with pytest.raises(RunStands, match="stopped before `plan`") as refused:
@@ -516,7 +516,7 @@ def test_the_answer_of_an_earlier_visit_is_pinned_by_its_number(ended, tmp_path)
     with pytest.raises(RunError, match="plan has no outcome in visit 7") as refused:
         again.debugger.pin("plan", visit=7)
     assert refused.value.hint == "visits that ended: 1, 2"
-    with pytest.raises(OptionError, match="visit 1 is given, and what plan comes to"):
+    with pytest.raises(OptionError, match="visit 1 and an outcome or response of plan comes to"):
         again.debugger.pin("plan", "success", visit=1)
 
 
@@ -646,7 +646,7 @@ def test_what_a_node_is_pinned_to_or_mocked_by_is_text(debug):
 def test_nothing_that_stands_still_within_the_time_is_a_timeout_and_the_run_goes_on(make):
     free = threading.Event()
     run = make(CHAIN, backend=lambda prompt: str(free.wait(WAIT))).run(durability="none", is_shown=False)
-    with pytest.raises(TimeoutError, match=r"the run did not stop within 0.01 s; it goes on"):
+    with pytest.raises(TimeoutError, match=r"the run did not stop within 0.01 s; it continues"):
         run.debugger.wait_for_stop(0.01)
     free.set()
     assert run.result(WAIT).status == "success"

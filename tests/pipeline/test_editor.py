@@ -99,7 +99,7 @@ def test_what_cannot_be_changes_nothing(editor):
     for refused, words in [
         (lambda: editor.set("plam", label="x"), 'no node "plam"; did you mean "plan"'),
         (lambda: editor.set("plan -> done", label="x"), "no edge plan -> done"),
-        (lambda: editor.set("look -> plan -> done", label="x"), "names nothing of a graph"),
+        (lambda: editor.set("look -> plan -> done", label="x"), "names no part of a graph"),
         (lambda: editor.set(("look", "plan", 1), label="x"), "no edge look -> plan"),
         (lambda: editor.set(9, label="x"), "no edge number 9"),
         (lambda: editor.set("plan", label=object()), "cannot be a object"),

@@ -256,7 +256,7 @@ def test_ruling_34_no_output_of_a_child_says_what_the_engine_says_of_a_stage(nam
 def test_ruling_34_no_output_of_a_child_is_an_object_in_the_place_of_engine_keys():
     result = parent_of("human").run(wait=True, durability="none")
     assert result.status == "fail"
-    assert "pipeline.outputs of sub would set what the engine says of a stage: human" in result.reason
+    assert "pipeline.outputs of sub is a key that the engine sets for a stage: human" in result.reason
     assert "human" not in result.context
 
 

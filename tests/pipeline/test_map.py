@@ -529,7 +529,7 @@ def test_a_row_that_cannot_be_run_is_a_failure_of_its_own(tmp_path):
 def test_ruling_37_a_map_is_refused_where_other_files_are(tmp_path):
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "inputs.jsonl").write_text("mine")
-    with pytest.raises(StorageError, match=r"holds what no run wrote: inputs.jsonl"):
+    with pytest.raises(StorageError, match=r"contains files that no run wrote: inputs.jsonl"):
         Pipeline(TWO_STAGES).map(rows(3), wait=True, map_dir=tmp_path / "kept")
     assert [path.name for path in (tmp_path / "kept").iterdir()] == ["inputs.jsonl"]
 
@@ -619,7 +619,7 @@ def test_cancel_interrupts_running_rows():
     door = RouteGap()
     handle = Pipeline(TWO_STAGES, backend=door).map(rows(9), max_parallel=2)
     door.wait_for(2)
-    with pytest.raises(TimeoutError, match="it goes on"):
+    with pytest.raises(TimeoutError, match="it continues"):
         handle.result(0.01)
     handle.cancel()
     result = handle.result(30)

@@ -41,7 +41,7 @@ def test_the_same_terminal_failure_three_times_in_a_row_ends_the_run_ruling_52(t
     result = looping().run(backend=backend, wait=True, logs_root=tmp_path / "run", durability="fast")
     assert (result.status, backend.calls) == ("fail", 3)
     assert "401: incorrect key" in result.reason
-    assert result.reason.endswith("(implement failed with this 3 times in a row, and trying again cannot help)")
+    assert result.reason.endswith("(implement failed with this 3 times in a row, and a retry cannot help)")
     assert result.bound == ""
 
 

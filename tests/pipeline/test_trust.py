@@ -139,7 +139,7 @@ def test_the_refusal_says_what_would_run_and_how_to_go_on(file):
     digits = HASH[:12]
     assert caught.value.surface_hash == HASH
     assert str(caught.value).splitlines() == [
-        f"{file} runs 2 commands (hash {digits}) that nobody has trusted yet",
+        f"{file} runs 2 commands (hash {digits}) and needs your trust",
         f"commands run in {Path.cwd()}",
         '  build  tool_command  touch "$ATTRACTOR_LOGS_ROOT/../built"',
         "  check  tool_command  true",

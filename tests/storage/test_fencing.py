@@ -183,9 +183,7 @@ def test_a_record_of_an_owner_who_had_lost_is_never_believed(begun, event_of):
     store.close()
     log = store.logs_root / "events.jsonl"
     log.write_bytes(b"".join(lines))
-    assert read_run(log.parent).problems == (
-        "events.jsonl has 1 record of an owner that had lost the run; not believed",
-    )
+    assert read_run(log.parent).problems == ("events.jsonl has 1 record of an owner that had lost the run; ignored",)
     assert read_last_event(log.parent) == event_of(2)
 
 

@@ -125,7 +125,7 @@ def test_a_directory_that_was_never_begun_says_that_it_may_go(create, tmp_path):
 def test_a_run_that_is_being_begun_is_no_rest(create, tmp_path):
     store = create("runs/a")
     (store.logs_root / "events.jsonl").unlink()
-    assert (one(tmp_path).status, one(tmp_path).note) == ("running", "it is being begun")
+    assert (one(tmp_path).status, one(tmp_path).note) == ("running", "it is starting")
     store.close()
 
 

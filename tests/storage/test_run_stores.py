@@ -295,7 +295,9 @@ def test_ruling_37_a_directory_that_holds_anything_else_is_refused_before_the_fi
     for name, text in mine.items():
         (tmp_path / "run" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "run" / name).write_text(text)
-    with pytest.raises(StorageError, match=r"holds what no run wrote: manifest.json, pipeline.dot and src") as caught:
+    with pytest.raises(
+        StorageError, match=r"contains files that no run wrote: manifest.json, pipeline.dot and src"
+    ) as caught:
         create()
     assert "empty or not there yet" in caught.value.hint
     found = {str(path.relative_to(tmp_path / "run")) for path in (tmp_path / "run").rglob("*") if path.is_file()}

@@ -130,7 +130,7 @@ def test_a_damaged_file_is_a_storage_error_that_says_what_to_do(create, damage):
     ):
         with pytest.raises(StorageError, match=r"t\.json is damaged") as caught:
             act()
-        assert "remove it, and the thread begins anew" in caught.value.hint
+        assert "remove it, and the thread starts again" in caught.value.hint
 
 
 def test_a_thread_that_grows_too_large_keeps_what_it_has(create, monkeypatch):

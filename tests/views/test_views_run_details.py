@@ -72,5 +72,5 @@ def test_a_huge_graph_shows_its_beginning():
     run = Pipeline(source).run(durability="none", is_shown=False)
     run.result(60)
     html = run.details()._repr_mimebundle_()["text/html"]
-    assert len(tables_of(html)["Nodes as they stand"]) == 501
+    assert len(tables_of(html)["States of the nodes"]) == 501
     assert "… and 102 more nodes" in html

@@ -100,7 +100,7 @@ def test_time_in_which_the_run_stood_still_is_cut_out_and_told():
     timeline = timeline_of(journal)
     assert timeline.seconds == 6
     assert shown(timeline)[0] == ("plan", "attempt", "cut off", 1, 3)
-    assert "stood still for 1 h 0 min after 3.00 s" in str(timeline_table(timeline))
+    assert "inactive for 1 h 0 min after 3.00 s" in str(timeline_table(timeline))
     assert 'class="tl-cut"' in timeline_svg(timeline)
 
 

@@ -219,7 +219,7 @@ def test_an_option_reaches_the_row_on_its_worker_or_keeps_it_here(make, threads,
     value = ARRIVING.get(name, 0 if name == "ballast" else ["given"])
     options, plan = NewerOptions(executor=threads, **{name: value}), compile_plan(pipeline.graph)
     if name not in ARRIVING:
-        with pytest.raises(OptionError, match=f"whole rows cannot travel to workers: {name}= holds in this process"):
+        with pytest.raises(OptionError, match=f"whole rows cannot be sent to workers: {name}= holds in this process"):
             ships_rows(pipeline, options, plan, "rows")
         assert not ships_rows(pipeline, options, plan, None)
         return
@@ -265,7 +265,7 @@ def test_rows_whose_source_holds_a_secret_are_not_shipped(make, losing):
     with pytest.raises(OptionError, match="the source holds a secret"):
         pipeline.map(ROWS, map_dir="map", secrets=[secret], ship="rows")
     result = pipeline.map(ROWS[:1], wait=True, map_dir="map", secrets=[secret])
-    assert "stage b holds a secret, and secrets do not travel to workers" in result[0].reason
+    assert "stage b holds a secret, and secrets are not sent to workers" in result[0].reason
     assert executor.stages == []
 
 
@@ -326,7 +326,7 @@ def test_what_is_no_whole_run_is_not_kept_and_the_row_fails(make, threads, chang
 def test_a_run_that_is_too_large_to_travel_fails_with_the_remedy(make, threads, monkeypatch):
     monkeypatch.setattr(brought_rows, "MAX_RUN_FILES", 3)
     result = make(MODEL, executor=threads).map(ROWS[:1], wait=True, map_dir="map")
-    assert 'files, which do not travel together (ship="stages" brings the files of each stage)' in result[0].reason
+    assert 'files, too much to be sent together (ship="stages" brings the files of each stage)' in result[0].reason
 
 
 def test_what_a_killed_coordinator_had_begun_to_write_is_swept(make, threads):
@@ -362,7 +362,7 @@ def test_a_lost_row_that_must_not_run_twice_is_failed_now_and_when_the_map_goes_
     pipeline = make(tool("true", ""), executor=executor)
     result = pipeline.map(ROWS[:1], wait=True, map_dir="map", ship="rows")
     assert result[0].status == "fail"
-    assert "what it did is not known" in result[0].reason
+    assert "its effects are unknown" in result[0].reason
     again = pipeline.resume_map(result).result()
     assert again[0].status == "fail"
     assert len(executor.stages) == 1
@@ -484,7 +484,7 @@ def test_a_row_that_comes_back_without_a_record_is_not_kept(make, threads):
         return {**report, "files": {"events.jsonl": b""}} if report.get("files") else report
 
     result = make(MODEL, executor=Counting(threads, emptied)).map(ROWS[:1], wait=True, map_dir="map")
-    assert "what came back is not run " in result[0].reason
+    assert "the returned run is not run " in result[0].reason
     assert [path for path in result.directory.iterdir() if path.is_dir()] == []
 
 

@@ -310,7 +310,7 @@ def test_a_command_with_a_secret_is_not_shipped(make, losing, monkeypatch):
     secret = "tok-" + "z" * 20
     pipeline = make(tool(f"curl -H {secret}"), executor=executor)
     result = pipeline.run(wait=True, logs_root="run", secrets=[secret])
-    assert "stage b holds a secret, and secrets do not travel to workers" in result.reason
+    assert "stage b holds a secret, and secrets are not sent to workers" in result.reason
     assert executor.stages == []
 
 
@@ -338,7 +338,7 @@ class Client:
 
 def test_a_backend_that_keeps_a_key_is_refused_before_anything_is_made(make, threads, tmp_path):
     pipeline = make(model(), backend=Client(), executor=threads)
-    with pytest.raises(OptionError, match="holds a secret, and secrets do not travel to workers"):
+    with pytest.raises(OptionError, match="holds a secret, and secrets are not sent to workers"):
         pipeline.run(wait=True, logs_root="run", secrets=["own-" + "s" * 30])
     assert not (tmp_path / "run").exists()
 
@@ -367,7 +367,7 @@ class Locked:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"backend": Locked()}, "the backend <Locked> cannot travel to workers: cannot pickle '_thread.lock'"),
+        ({"backend": Locked()}, "the backend <Locked> cannot be sent to workers: cannot pickle '_thread.lock'"),
         ({"handlers": {"own": Locked()}}, "the handler of type 'own' <Locked> cannot travel"),
     ],
     ids=["backend", "handler"],
@@ -571,7 +571,7 @@ def test_a_command_that_could_not_be_started_there_fails_its_stage_as_it_would_h
 def test_without_cloudpickle_what_a_module_has_travels_and_a_lambda_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
     assert pickle.loads(plugs.packed(own_handler, "the handler")) is own_handler
-    with pytest.raises(OptionError, match=r"the backend <function .* cannot travel to workers: ") as told:
+    with pytest.raises(OptionError, match=r"the backend <function .* cannot be sent to workers: ") as told:
         plugs.packed(lambda prompt: prompt, "the backend")
     assert "a function of a module" in told.value.hint
 

@@ -1,6 +1,6 @@
 """Coding agents of the command line as backends: claude, codex, gemini, and any other program (spec 4.5).
 
-Each is a program of its own that works in a directory, calls its tools and says on stdout, a JSON object a
+Each is a separate program that works in a directory, calls its tools and says on stdout, a JSON object a
 line, what it does. A dialect (``dialects.py``, ``claude.py``) knows one program: how it is
 called, and what its lines mean. ``AgentBackend`` knows stages and no program. ``CommandLineBackend`` takes
 the command of any program.

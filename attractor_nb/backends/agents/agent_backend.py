@@ -69,7 +69,7 @@ _LEFT_OUT: Final = frozenset(
     | {"exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems", "uniqueItems"}
     | {"$schema", "$id", "$comment", "deprecated", "readOnly", "writeOnly"}
 )
-"""What only says more of a value: left out, for not all of it is taken, and our reader checks it."""
+"""Keywords that only describe a value: left out, because not all of them are accepted, and our reader checks them."""
 
 
 def task_text(prompt: str, directory: Path | None, *, is_turn: bool) -> str:
@@ -80,7 +80,7 @@ def task_text(prompt: str, directory: Path | None, *, is_turn: bool) -> str:
         directory: Where the file would be; None for no such offer.
         is_turn: Say that nothing outlives the turn: a message may promise what is never done (ruling 47).
     """
-    if prompt.lstrip().startswith("/"):  # agents take it for a command of their own
+    if prompt.lstrip().startswith("/"):  # agents take it for their own command
         prompt = f"Task:\n\n{prompt}"
     parts = [prompt, TURN if is_turn else "", "" if directory is None else status_offer(directory)]
     return "\n\n".join(filter(None, parts))
@@ -184,7 +184,7 @@ class AgentBackend:
 
     The agent works in the run's working directory (``workdir=``), reads there, and may change files or run
     commands only where the node's ``allowed_tools`` has ``write`` or ``run``. What it prints is read as it
-    comes. Under ``full`` fidelity the stages of a thread go on with one session of the agent; all others
+    comes. Under ``full`` fidelity the stages of a thread continue one session of the agent; all others
     begin a fresh one. It gets its own keys from the environment, and no other provider's.
 
     Args:
@@ -207,9 +207,9 @@ class AgentBackend:
     takes_attachments: Final = True
     """It is told where in the stage's directory they are."""
     keeps_sessions: ClassVar[bool] = True
-    """The stages of a thread can go on with one session of it."""
+    """The stages of a thread can continue one session of it."""
     works_in_turns: ClassVar[bool] = True
-    """It may start work that goes on behind its last message, and is told that this ends with its turn."""
+    """It may start work that is active behind its last message, and is told that this ends with its turn."""
 
     def __init__(
         self,
@@ -230,7 +230,7 @@ class AgentBackend:
 
     @property
     def acts_unasked(self) -> bool:
-        """Whether it may write or execute for any stage (``protocols.acts_unasked``)."""
+        """True if it may write or execute for any stage (``protocols.acts_unasked``)."""
         return self._is_unrestricted
 
     async def run(self, node: Node, prompt: str, context: Context) -> Response:  # noqa: ARG002 - the interface of all backends
@@ -409,7 +409,7 @@ class AgentBackend:
         finally:
             listener.finish()
         if was_ended:
-            _tell(scope, f"{self.dialect.name} did not end after its last word, and was ended")
+            _tell(scope, f"{self.dialect.name} did not exit after its result, and was ended")
         if scope is not None and result.stderr:
             scope.files.write_text(STDERR_NAME, plain_text(result.stderr))
         return result
@@ -461,7 +461,7 @@ def _scope() -> StageScope | None:
 
 
 def _tell_of_hooks(node: Node, scope: StageScope | None, name: str) -> None:
-    """Warn that an agent asks no hooks of ours: a check that somebody counts on is not made (spec 9.7)."""
+    """Warn that an agent does not run our hooks: an expected check is not made (spec 9.7)."""
     if scope is None or scope.workplace is None:
         return
     for when in ("pre", "post"):
@@ -471,7 +471,7 @@ def _tell_of_hooks(node: Node, scope: StageScope | None, name: str) -> None:
 
 
 def _tell(scope: StageScope | None, message: str) -> None:
-    """Warn whoever follows the run."""
+    """Warn the followers of the run."""
     if scope is not None:
         scope.announce(RunWarning(message=f"{scope.node_id}: {message}", node=scope.node_id))
 
@@ -484,6 +484,6 @@ def texts(name: str, value: Sequence[str], example: str) -> tuple[str, ...]:
 
 
 def _may_report(node: Node, call: AgentCall) -> bool:
-    """Whether the status file is offered: to who can write it, and was not asked for a verdict in words."""
+    """True if the status file is offered: to who can write it, and was not asked for a verdict in words."""
     asks = node.get("verdict", str, "") == "json" or bool(node.get("response_schema", str, ""))
     return call.may_write and not asks

@@ -33,7 +33,7 @@ _ESCAPES: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?
 class Began:
     """The agent has a session."""
 
-    session: str = ""  #: Its id, by which it can be gone on with; empty when it has none that is one.
+    session: str = ""  #: Its id, by which it can be continued; empty when it has none that is one.
     model: str = ""  #: The model, when it is told.
 
 
@@ -42,17 +42,17 @@ class TextWritten:
     """The agent wrote text."""
 
     text: str
-    is_whole: bool = True  #: A message of its own; else it goes on with the one before.
+    is_whole: bool = True  #: A separate message; else it continues the one before.
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCalled:
-    """The agent calls a tool of its own."""
+    """The agent calls its own tool."""
 
     call_id: str  #: The agent's name of the call.
     tool: str
     arguments: Mapping[str, Any] = field(default_factory=no_values)
-    is_background: bool = False  #: It starts work that goes on behind the call.
+    is_background: bool = False  #: It starts work that is active behind the call.
     ends_work: str = ""  #: The id of the background work that it ends, or empty.
 
 
@@ -61,18 +61,18 @@ class ToolAnswered:
     """A call has ended."""
 
     call_id: str  #: The agent's name of the call.
-    result: str = ""  #: What the agent was told.
-    error: str = ""  #: Why it failed or was not allowed, or empty.
+    result: str = ""  #: Result that the agent received.
+    error: str = ""  #: Reason of the failure or refusal, or empty.
     called: ToolCalled | None = None  #: The call itself, where the stream tells it only now.
     is_denied: bool = False  #: It was not made: the agent may not call this tool.
 
 
 @dataclass(frozen=True, slots=True)
 class WorkBegan:
-    """Work began that may go on when the agent has said its last word."""
+    """Work began that may continue when the agent has said its last word."""
 
     work_id: str  #: The agent's name of the work.
-    what: str = ""  #: What it is, for people.
+    what: str = ""  #: Description for the user.
     call_id: str = ""  #: The call that started it, or empty.
     is_background: bool = False  #: It goes on behind its call; else the call itself says so, or it ends with the call.
 
@@ -83,7 +83,7 @@ class WorkEnded:
 
     work_id: str  #: The agent's name of the work.
     is_stopped: bool = False  #: It was stopped before it was done.
-    what: str = ""  #: What it was, for people.
+    what: str = ""  #: Description for the user.
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Complained:
     message: str
     status: int = 0  #: HTTP status that the model's server gave, or 0.
     is_final: bool = False  #: The agent has failed, whatever it says after this (ruling 47).
-    kind: FailureKind | None = None  #: What went wrong, where the words need not be asked.
+    kind: FailureKind | None = None  #: Kind of failure, where the text need not be searched.
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Tokens:
     model: str = ""  #: The model; empty where the agent does not say.
     input_tokens: int = 0  #: Tokens sent, those of the cache among them.
     output_tokens: int = 0  #: Tokens received.
-    cache_read_tokens: int = 0  #: How many of those sent the cache held.
+    cache_read_tokens: int = 0  #: Number of these input tokens that came from the cache.
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +120,14 @@ class Ended:
 
     text: str | None = None  #: Its answer; None: what it said last.
     is_failure: bool = False  #: It failed, whatever it said before.
-    error: str = ""  #: Why it failed; empty when it does not say.
+    error: str = ""  #: Reason of the failure; empty when it gives none.
     status: int = 0  #: HTTP status that the model's server gave, or 0.
-    usage: Usage | None = None  #: What it consumed; None when it does not say.
+    usage: Usage | None = None  #: Its usage; None when it does not say.
     is_truncated: bool = False  #: A limit cut the answer off.
-    tokens: tuple[Tokens, ...] = ()  #: What can be priced by a price list, for an agent that tells no price.
+    tokens: tuple[Tokens, ...] = ()  #: Tokens to price by a price list, for an agent that reports no price.
     #: Tools that the agent wanted to call and was not allowed to, each as often as it tried.
     denied: tuple[str, ...] = ()
-    kind: FailureKind | None = None  #: Why it failed, where the words need not be asked.
+    kind: FailureKind | None = None  #: Kind of failure, where the text need not be searched.
 
 
 AgentEvent = Began | TextWritten | ToolCalled | ToolAnswered | WorkBegan | WorkEnded | Consumed | Complained | Ended
@@ -200,7 +200,7 @@ def words_at(values: Mapping[str, Any], name: str) -> str:
 
 
 def is_said_at(values: Mapping[str, Any], name: str) -> bool:
-    """Whether the value under a name says yes: anything but null, false, 0 and what is empty.
+    """True if the value under a name says yes: anything but null, false, 0 and what is empty.
 
     >>> [is_said_at({"is_error": value}, "is_error") for value in (True, 1, "true", [0], False, "false", None, {})]
     [True, True, True, True, False, False, False, False]
@@ -223,7 +223,7 @@ def session_at(values: Mapping[str, Any], name: str) -> str:
 
 
 def is_session(text: str) -> bool:
-    """Whether a text can be the id of a session.
+    """True if a text can be the id of a session.
 
     >>> is_session("0199a213-81c0-7800-8aa1-bbab2a035a53"), is_session("--yolo"), is_session("a b")
     (True, False, False)
@@ -238,11 +238,11 @@ def is_session(text: str) -> bool:
 class SavedSession:
     """A session as a thread keeps it."""
 
-    agent: str  #: Whose it is.
+    agent: str  #: The agent that it belongs to.
     session: str = ""  #: Its id.
     input_tokens: int = 0  #: Tokens sent in it so far, for an agent that tells no other count.
     output_tokens: int = 0  #: Tokens received in it so far, likewise.
-    cache_read_tokens: int = 0  #: How many of those sent the cache held, likewise.
+    cache_read_tokens: int = 0  #: Number of these input tokens that came from the cache.
 
     @classmethod
     def read(cls, text: str, agent: str, thread: str) -> SavedSession:

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 MAX_REASON_CHARACTERS: Final = 500
-"""How much of an agent's own words is in a failure's reason."""
+"""Longest quotation of an agent in the reason of a failure."""
 MAX_NAMED: Final = 5
-"""How many tools a warning names."""
+"""Most tools that a warning names."""
 
 
 class FailureKind(Enum):
@@ -52,7 +52,7 @@ class FailureKind(Enum):
 
 
 TRANSIENT: Final = frozenset({FailureKind.LIMIT, FailureKind.NETWORK, FailureKind.SERVER, FailureKind.ANSWER})
-"""What another attempt may mend."""
+"""Failures that another attempt may fix."""
 _UNMEASURED: Final = frozenset({FailureKind.ACCESS, FailureKind.BILLING, FailureKind.NETWORK})
 """Nothing was asked: the account was refused, or the server was not reached (ruling 51)."""
 _HINTS: Final[Mapping[FailureKind, str]] = {
@@ -69,7 +69,7 @@ _HINTS: Final[Mapping[FailureKind, str]] = {
     FailureKind.REQUEST: "check the node's prompt and the settings of {name}",
 }
 _ENDED_CODES: Final = (128 + signal.SIGKILL, 128 + signal.SIGTERM)
-"""What a program says that was ended through a shell or ended itself when it was told to."""
+"""Exit codes of a program that was ended through a shell, or ended itself when it was told to."""
 _STATUS_KINDS: Final[Mapping[int, FailureKind]] = {
     400: FailureKind.REQUEST,
     401: FailureKind.ACCESS,
@@ -194,10 +194,10 @@ _STATUS_IN_WORDS: Final = re.compile(
 class AgentFailure:
     """A call that failed."""
 
-    words: str = ""  #: What the agent said about it.
+    words: str = ""  #: The agent's message about it.
     status: int = 0  #: HTTP status that the model's server gave, or 0.
     exit_code: int = 0  #: The program's; negative: the signal that ended it.
-    kind: FailureKind | None = None  #: What went wrong, where the agent says it by more than words.
+    kind: FailureKind | None = None  #: Kind of failure, where the agent gives more than a text.
 
 
 def kind_of(failure: AgentFailure, exit_kinds: Mapping[int, FailureKind]) -> FailureKind:

@@ -2,7 +2,7 @@
 
 Read for this: the CLI reference and "Run Claude Code programmatically" of its documentation, and the types
 and the command line of its public Python SDK (messages ``system``/``init``, ``assistant``, ``user``,
-``result``). Reported cost and usage are those of one call, also in a session that is gone on with.
+``result``). Reported cost and usage are those of one call, also in a session that is continued.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from attractor_nb.backends.agents.dialects import AgentCall
 
 MAX_SCHEMA_BYTES: Final = 100_000
-"""Linux takes no longer argument than 128 KiB; a larger schema stands in the prompt alone."""
+"""Linux takes no longer argument than 128 KiB; a larger schema is in the prompt alone."""
 _COMMAND_TOOL: Final = "Bash"
 _READING_TOOLS: Final = ("Glob", "Grep", "LS", "NotebookRead", "Read")
 _WRITING_TOOLS: Final = ("Edit", "MultiEdit", "Write", "NotebookEdit")
@@ -58,13 +58,13 @@ _STATUS_OF_ERROR: Final = {
     "server_error": 500,
     "overloaded": 529,
 }
-"""What ``error`` of an assistant message says, as the status that the server gave."""
+"""HTTP status for each ``error`` of an assistant message."""
 _REFUSAL: Final = "refusal"
 _WELL: Final = ("", "success", "completed")
 _BAD_END: Final = re.compile("error|abort|limit|refus|too_long|max_turns|breaker|stopped|prevented")
-"""What ``terminal_reason`` says of a result that is none."""
+"""``terminal_reason`` of a result that is not a success."""
 _DONE: Final = frozenset({"completed", "failed"})
-"""How work ends of which the agent is then told, as of a call of a tool."""
+"""Ways in which work ends that the agent is notified of, such as a tool call."""
 _STOPPED: Final = frozenset({"stopped", "killed"})
 _ENDING_TOOLS: Final = frozenset({"TaskStop", "KillShell", "KillBash"})
 _WORK_IDS: Final = ("task_id", "shell_id", "bash_id")
@@ -89,9 +89,9 @@ class Claude:
     tool_names: ClassVar[frozenset[str]] = CLAUDE_TOOLS
 
     def arguments(self, call: AgentCall) -> list[str]:
-        """Values stand behind ``=``, so that none of them can be read as a flag.
+        """Values are behind ``=``, so that none of them can be read as a flag.
 
-        A session that is gone on with is forked: the one that a committed stage left stays as it is, and an
+        A session that is continued is forked: the one that a committed stage left stays as it is, and an
         attempt that is made again does not find its own words in it.
         """
         arguments = ["-p", "--output-format=stream-json", "--verbose", "--include-partial-messages"]
@@ -257,7 +257,7 @@ def _ended(line: Mapping[str, Any]) -> Ended:
 
 
 def _says_failure(line: Mapping[str, Any]) -> bool:
-    """Whether any field of a result says that it is none, whatever the others say (ruling 47)."""
+    """True if any field of a result says that it is none, whatever the others say (ruling 47)."""
     status = line.get("api_error_status")
     has_status = status >= 400 if type(status) is int else is_said_at(line, "api_error_status")
     is_error = has_status or is_said_at(line, "is_error") or text_at(line, "subtype") != "success"

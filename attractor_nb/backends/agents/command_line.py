@@ -190,7 +190,7 @@ class _WholeOutput(Listener):
 def _answer_in(text: str, path: tuple[str, ...]) -> tuple[str | None, str]:
     """The text at a path in a JSON object that is all of a text, or the last line of it that has one.
 
-    Only a line break that no JSON text can hold ends a line: others, such as U+2028, may stand in an answer.
+    Only a line break that no JSON text can hold ends a line: others, such as U+2028, may be in an answer.
 
     Returns:
         The answer, or None; and what the object says of an error, which goes before its answer (ruling 47).

@@ -49,18 +49,18 @@ class AgentCall:
     #: Of ``read``, ``write``, ``list`` and ``run``: what it may do. Reading it always may.
     tools: frozenset[str] = field(default_factory=frozenset[str])
     named: tuple[str, ...] = ()  #: Its own tools by their names, such as ``Bash(git:*)``: what it may do besides.
-    session: str = ""  #: The session to go on with; empty for a fresh one.
+    session: str = ""  #: The session to continue; empty for a fresh one.
     #: A directory beside its working directory in which it may write, if it may write at all.
     directory: Path | None = None
     schema: str = ""  #: JSON Schema of the object that its answer has to be, as text; empty for none.
     #: A file with a schema as OpenAI's strict mode takes it (``strict_schema``); None for none.
     schema_file: Path | None = None
     is_unrestricted: bool = False  #: It may do everything, unasked.
-    more: tuple[str, ...] = ()  #: More flags, which stand behind ours.
+    more: tuple[str, ...] = ()  #: More flags, which are behind ours.
 
     @property
     def may_write(self) -> bool:
-        """Whether it may change files."""
+        """True if it may change files."""
         return self.is_unrestricted or "write" in self.tools
 
     @property
@@ -73,17 +73,17 @@ class Dialect(Protocol):
     """One agent."""
 
     name: ClassVar[str]  #: Its name, which is that of its program, too.
-    title: ClassVar[str]  #: What its makers call it.
+    title: ClassVar[str]  #: Name that its makers use.
     install: ClassVar[str]  #: The command that installs it.
     keys: ClassVar[tuple[str, ...]]  #: Environment variables that can hold its key.
-    #: How the names of its environment variables begin. It gets these; commands inherit no keys and nothing of any
+    #: Prefix of its environment variables. It gets these; commands inherit no keys and nothing of any
     #: provider.
     own_variables: ClassVar[tuple[str, ...]]
-    exit_kinds: ClassVar[Mapping[int, FailureKind]]  #: What its documented exit codes mean.
+    exit_kinds: ClassVar[Mapping[int, FailureKind]]  #: Kind of failure of each documented exit code.
     #: The usage that it tells is that of the session so far, and not of this call.
     counts_whole_sessions: ClassVar[bool]
     tells_price: ClassVar[bool]  #: It says what a call cost.
-    price_provider: ClassVar[str]  #: Whose list prices hold for its tokens where it tells no price; empty for nobody's.
+    price_provider: ClassVar[str]  #: Provider whose list prices apply to its tokens if it reports no price; or empty.
     takes_schema_file: ClassVar[bool]  #: It is told by a file what its answer has to be, in OpenAI's strict form.
     #: The names of its own tools that `allowed_tools` may use, with patterns; empty for none.
     tool_names: ClassVar[frozenset[str]]
@@ -109,7 +109,7 @@ class Dialect(Protocol):
 
 _COMMAND: Final = "command_execution"
 _PASSING: Final = re.compile("reconnecting|retrying|falling back", re.IGNORECASE)
-"""Of errors that codex itself goes on from; all others are said to be unrecoverable."""
+"""Of errors that codex itself continues from; all others are said to be unrecoverable."""
 _TOOLS: Final = {
     _COMMAND: ("command",),
     "file_change": ("changes",),
@@ -136,7 +136,7 @@ class Codex:
     tool_names: ClassVar[frozenset[str]] = frozenset()
 
     def arguments(self, call: AgentCall) -> list[str]:
-        """Flags of ``exec`` stand before ``resume``, which has few of its own.
+        """Flags of ``exec`` are before ``resume``, which has few of its own.
 
         Codex refuses to work outside a repository of git, where nothing could be taken back. What may only
         read has nothing to take back.
@@ -192,7 +192,7 @@ def _started(item: Mapping[str, Any]) -> list[AgentEvent]:
     call = _call(item)
     if call is None:
         return []
-    # A command may go on when the turn has ended; then it is ended with it.
+    # A command may continue when the turn has ended; then it is ended with it.
     is_command = item.get("type") == _COMMAND
     return [call, WorkBegan(call.call_id, text_at(item, "command"), is_background=True)] if is_command else [call]
 
@@ -250,7 +250,7 @@ def _codex_tokens(usage: Mapping[str, Any]) -> tuple[Tokens, ...]:
 # stream (``output/types.ts``), ``nonInteractiveCli.ts`` and the exit codes. No price is reported.
 
 _DENIALS: Final = frozenset({"policy_violation", "tool_not_registered"})
-"""What the error of a tool is called that was not made: what would have to be approved is not offered."""
+"""Errors of a tool that was not called, because calls that need approval are not offered."""
 _STOPPED: Final = re.compile(r"loop detected|stopping execution|execution stopped", re.IGNORECASE)
 _HARMLESS: Final = frozenset({"warning", "warn", "info"})
 _PROMPT: Final = "Do the task above."

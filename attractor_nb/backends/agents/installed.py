@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 DIALECTS: Final[tuple[Dialect, ...]] = (Claude(), Codex(), Gemini())
 """All agents that we know."""
 VERSION_SECONDS: Final = 10.0
-"""How long an agent may take to say its version: its first start takes a while."""
+"""Time limit for an agent to report its version: its first start takes a while."""
 _VERSION: Final = re.compile(r"(?<!\d)\d+\.\d+[\w.+-]*")
 
 
@@ -30,13 +30,13 @@ class InstalledAgent:
 
     name: str  #: ``claude``, ``codex`` or ``gemini``.
     executable: str = ""  #: Path of its program, or empty when there is none on the PATH.
-    version: str = ""  #: What it says its version is, or empty.
-    problem: str = ""  #: Why its version is not known though it is installed, or empty.
+    version: str = ""  #: The version that it reports, or empty.
+    problem: str = ""  #: Reason why its version is unknown though it is installed, or empty.
     install: str = ""  #: The command that installs it.
 
     @property
     def is_installed(self) -> bool:
-        """Whether its program is there."""
+        """True if its program is there."""
         return bool(self.executable)
 
 

@@ -43,7 +43,7 @@ larger file."""
 _PIECES: Final = ('{"type":"stream_event"', '{"type": "stream_event"')
 _MAX_UNLOGGED_CHARACTERS: Final = 100_000
 MAX_TOOL_EVENTS: Final = 1000
-"""How many calls of tools an attempt announces; the log has all."""
+"""Most tool calls that an attempt announces; the log has all."""
 
 MAX_LINE_CHARACTERS: Final = 4 * 1024 * 1024
 """A longer line is dropped: no answer is that long, and it would be kept in memory."""
@@ -71,7 +71,7 @@ class Listener:
         self._has_output = False
         self._unlogged = ""
         self.moved = asyncio.Event()
-        """Set whenever what it says changes how long it may go on (``answer_grace``)."""
+        """Set whenever what it says changes how long it may continue (``answer_grace``)."""
 
     @property
     def grace_seconds(self) -> float | None:
@@ -88,9 +88,9 @@ class Listener:
     def no_end(self) -> str:
         """The problem of an agent that ended well without reporting a result."""
         if self.transcript.is_empty:
-            what = f"ended with exit code 0 and said nothing that {self._dialect.title} is known to say"
+            what = f"ended with exit code 0, but its output is not that of {self._dialect.title}"
         else:
-            what = "ended with exit code 0 and no word on how it went: its output is cut off"
+            what = "ended with exit code 0, but without a result: its output is cut off"
         dropped = f"; {self.dropped_lines} lines were too long to be read" if self.dropped_lines else ""
         return f"{self._dialect.name} {what}{dropped}"
 
@@ -113,7 +113,7 @@ class Listener:
             self._announce_tool(call)
 
     def announce_call(self, *, usage: Usage | None, finish: str = "", error: str = "", model: str = "") -> None:
-        """Announce the call itself, with what it came to."""
+        """Announce the call itself, with its result."""
         if self._scope is None:
             return
         self._scope.announce(
@@ -206,7 +206,7 @@ class ObjectLines:
         self._pending: list[str] = []
         self._length = 0
         self.dropped = 0
-        """How many lines were too long."""
+        """Number of lines that were too long."""
 
     def feed(self, text: str) -> Iterator[Mapping[str, Any]]:
         """Take the next piece; the objects that are whole by now."""
@@ -258,12 +258,12 @@ def _object(line: str) -> Mapping[str, Any] | None:
 # The result of an agent's call: a fold over its stream, and the cost of its tokens.
 
 MAX_ANSWER_CHARACTERS: Final = 4 * 1024 * 1024
-"""How much of one message is kept."""
+"""Longest part of one message that is kept."""
 _TAIL_CHARACTERS: Final = 2000
 MAX_OPEN_CALLS: Final = 1000
-"""How many calls of tools are remembered that have not ended."""
+"""Most unfinished tool calls that are remembered."""
 MAX_VALUE_CHARACTERS: Final = 1000
-"""How much of an argument, a result or an error an event tells; the agent's log has all of it."""
+"""Longest part of an argument, a result or an error in an event; the agent's log has all of it."""
 MAX_ARGUMENTS: Final = 50
 
 
@@ -272,9 +272,9 @@ class ToolCall:
     """A call of a tool that has ended, or will not end any more."""
 
     call: ToolCalled
-    began: float  #: When, by the clock of whoever listens.
+    began: float  #: When, by the clock of the listener.
     result: str = ""  #: The beginning of what the agent was told.
-    error: str = ""  #: Why it failed, or empty.
+    error: str = ""  #: Reason of the failure, or empty.
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -300,7 +300,7 @@ class BackgroundWork:
             self._open.pop(call.ends_work, None)
 
     def take(self, work: WorkBegan | WorkEnded) -> None:
-        """Work began, goes on in the background from now on, or ended."""
+        """Work began, continues in the background from now on, or ended."""
         if isinstance(work, WorkBegan):
             self._began(work)
         else:
@@ -322,7 +322,7 @@ class BackgroundWork:
 
     @property
     def is_going_on(self) -> bool:
-        """Whether some goes on in the background."""
+        """True if some continues in the background."""
         return any(work.is_background for work in self._open.values())
 
     def problem(self) -> str:
@@ -353,12 +353,12 @@ class Transcript:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has said its last word, and nothing after it."""
+        """True if it has said its last word, and nothing after it."""
         return self._is_over
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it may still hear of work that goes on in the background."""
+        """True if it may still hear of work that continues in the background."""
         return self._work.is_going_on
 
     @property
@@ -368,13 +368,13 @@ class Transcript:
 
     @property
     def is_against_itself(self) -> bool:
-        """Whether it has reported what makes it no success, whatever else it has said (ruling 47)."""
+        """True if it has reported what makes it no success, whatever else it has said (ruling 47)."""
         is_final = self.complaint is not None and self.complaint.is_final
         return is_final or (self.ended is not None and self.ended.is_failure) or bool(self._work.problem())
 
     @property
     def says_what_is_wrong(self) -> bool:
-        """Whether it has complained of anything."""
+        """True if it has complained of anything."""
         return self.complaint is not None or self.is_against_itself
 
     def failure(self, result: CommandResult) -> AgentFailure:
@@ -433,7 +433,7 @@ class Transcript:
                 self._end(report)
 
     def goes_on(self, written: TextWritten) -> bool:
-        """Whether a text goes on with the message before it, or is that message, whole at last."""
+        """True if a text continues the message before it, or is that message, whole at last."""
         return self._is_open and (not written.is_whole or written.text.startswith(self.answer))
 
     def news(self, written: TextWritten) -> str:
@@ -532,7 +532,7 @@ def priced_model(provider: str, model: str) -> ModelName:
 ANSWER_GRACE_SECONDS: Final = 5.0
 """Between its last word and its end: it keeps its session, and ends its servers."""
 WORK_GRACE_SECONDS: Final = 600.0
-"""The same while work of its own goes on in the background, of which it may still hear."""
+"""The same while work of its own continues in the background, of which it may still hear."""
 
 
 class SaysWhenOver(Protocol):

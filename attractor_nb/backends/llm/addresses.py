@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 NO_KEY: Final = "no-key"
-"""What a server of one's own gets where it asks for no key: the clients ask for one."""
+"""Key for the user's own server that needs none: the clients require one."""
 
 FILE_NAME: Final = "endpoints.toml"
 MAX_BYTES: Final = 1 << 20
@@ -97,7 +97,7 @@ def unset(target: Target) -> tuple[str, ...]:
 
 
 def needs_key(target: Target, address: str) -> bool:
-    """Whether a target cannot be asked without a key: at an address that the user set it may."""
+    """True if a target cannot be asked without a key: at an address that the user set it may."""
     known = known_provider(target.provider)
     if not key_variables(target) or (known is not None and known.is_signed_in):
         return False

@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 
 
 MAX_ANSWER_BYTES: Final = 64 << 20
-"""Of an answer, its wrapping included: no server is read for ever."""
+"""Of an answer, its wrapping included: no server is read forever."""
 _PROXIED: Final = ("http", "https", "all")
-"""Whose proxies the client reads."""
+"""Clients whose proxies are read."""
 _CERTIFICATES: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE")
 """The variables that a context for encrypted connections is made from."""
 _PAGES: Final = frozenset({"text/html", "application/xhtml+xml"})
@@ -312,7 +312,7 @@ class _Chat(httpx2.AsyncByteStream):
 #
 # Servers that implement the interface loosely ignore ``stream=true`` and answer with one completion or with a JSON
 # object a line, send a whole ``message`` where an event has a ``delta``, number parallel tool calls all with 0, count
-# tokens with null, -1 or 10^30, or report a failure in a line of its own under status 200. Clients see nothing in any
+# tokens with null, -1 or 10^30, or report a failure in its own line under status 200. Clients see nothing in any
 # of these, or lose the server's message.
 
 _DATA, _ERROR, _END = b"data:", b"error:", b"data: [DONE]\n\n"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SUMMARY_TITLE: Final = "Earlier in this conversation (shortened, the newest last):"
 _SUMMARY_SHARE: Final = 8
-"""A summary takes at most one part in so many of what there is room for."""
+"""A summary takes at most this fraction of the room."""
 _EXCERPT_CHARACTERS: Final = 200
 
 DEFAULT_WINDOW_TOKENS: Final = 128_000
@@ -65,12 +65,12 @@ class Compacted:
     messages: Sequence[Message]  #: Its messages; the very ones that were given when nothing had to be done.
     tokens_before: int  #: Estimate of what there was.
     tokens: int  #: Estimate of what is left.
-    outputs: int = 0  #: How many outputs of tools were left out.
-    turns: int = 0  #: How many turns are told by the summary alone.
+    outputs: int = 0  #: Number of outputs of tools that were left out.
+    turns: int = 0  #: Number of turns that only the summary describes.
 
     @property
     def is_changed(self) -> bool:
-        """Whether anything was left out."""
+        """True if anything was left out."""
         return bool(self.outputs or self.turns)
 
     @property
@@ -153,7 +153,7 @@ def _summary(turns: Sequence[Sequence[Message]], tokens: int) -> str:
     lines: list[str] = []
     for turn in turns:
         prompt = prompt_of(turn[0]) or ""
-        if prompt.startswith(SUMMARY_TITLE):  # of an earlier compaction: its lines go on
+        if prompt.startswith(SUMMARY_TITLE):  # of an earlier compaction: its lines continue
             earlier, _, prompt = prompt.removeprefix(SUMMARY_TITLE).partition("\n\n")
             lines += earlier.strip("\n").splitlines()
         answers = [answer for message in turn if (answer := answer_of(message))]

@@ -1,7 +1,7 @@
 """One stage's talk with one model: requests, tool calls, and at last an answer.
 
 Loads pydantic-ai. A node without tools asks the model directly, with one request; an agent of pydantic-ai
-drives the talk of one that has some. What a request costs, and who is told of it, is not known here.
+drives the conversation of one that has some. It knows neither the cost of a request nor who is notified of it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 TOOL_RETRIES: Final = 3
-"""How often a model may call a tool wrongly, one call after the other."""
+"""Most wrong tool calls in a row."""
 _RESPONSE: Final = attrgetter("response")
 
 
@@ -44,7 +44,7 @@ _RESPONSE: Final = attrgetter("response")
 class ModelAnswer:
     """The answer of a model."""
 
-    text: str  #: All of its text, with the reasoning that stands in it; empty when it said nothing.
+    text: str  #: All of its text, with the reasoning that is in it; empty when it said nothing.
     is_truncated: bool  #: It ended at the token limit.
     messages: Sequence[ModelMessage]  #: The whole conversation, earlier messages included.
 
@@ -180,7 +180,7 @@ EFFORTS: Final = ("low", "medium", "high")
 _THINKING_BUDGETS: Final = {"low": 2048, "medium": 10_000, "high": 16_384}
 """Tokens that Anthropic's models think for where their thinking has a budget, which is part of the limit."""
 _COOL_THINKERS: Final = frozenset({"openai", "anthropic", "azure", "bedrock"})
-"""Whose models take no temperature while they think."""
+"""Providers whose models accept no temperature while they reason."""
 
 _NAMED: Final = ("properties", "$defs")
 
@@ -289,7 +289,7 @@ def bound_object(schema: Mapping[str, Any] | None, profile: Mapping[str, Any]) -
 
 
 def is_closed(schema: object) -> bool:
-    """Whether each object of a schema has named properties alone, and each list says what is in it.
+    """True if each object of a schema has named properties alone, and each list says what is in it.
 
     >>> is_closed({"type": "object", "properties": {"n": {"type": "integer"}}}), is_closed({"type": "object"})
     (True, False)

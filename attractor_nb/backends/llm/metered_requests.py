@@ -1,6 +1,6 @@
 """The requests of one talk: each waits for its turn, is paid for, recorded, read to its end and announced.
 
-Loads pydantic-ai. An answer counts when its stream came to its end. What a request says, and whether another
+Loads pydantic-ai. An answer counts when its stream is complete. What a request says, and whether another
 one follows, is not known here.
 """
 
@@ -69,24 +69,24 @@ MAX_NAME_CHARACTERS: Final = 200
 class Limits:
     """Bounds of a talk."""
 
-    read_seconds: float  #: How long a server may be silent.
-    request_seconds: float  #: How long one request may take in all.
-    requests: int  #: How many requests a stage may make of a model.
+    read_seconds: float  #: Longest silence of a server.
+    request_seconds: float  #: Time limit of one request in all.
+    requests: int  #: Most requests of a stage to one model.
 
 
 @dataclass(slots=True)
 class MeteredRequests:
     """Makes the requests of a talk with one model."""
 
-    target: Target  #: Who is asked.
-    address: str  #: Where it is, or empty for the provider's own place.
-    request: Request  #: What the node asks for.
+    target: Target  #: The model that is asked.
+    address: str  #: Its address, or empty for that of the provider.
+    request: Request  #: The request of the node.
     limits: Limits  #: Bounds.
     scope: StageScope | None  #: The stage that asks; None outside a run.
     stream: Callable[[str], None]  #: Given the text as it arrives.
     gates: RateGates  #: Hold requests back where the target has rates.
     tools: tuple[str, ...] = ()  #: Names of the tools that the model gets.
-    usage: Usage = field(default_factory=Usage)  #: What the requests consumed so far.
+    usage: Usage = field(default_factory=Usage)  #: Usage of the requests so far.
     _open: Any = None
     """The stream of the request under way, once its server has answered."""
 
@@ -141,7 +141,7 @@ class MeteredRequests:
         return response
 
     async def _let_through(self, messages: Sequence[ModelMessage]) -> Permit:
-        """Wait until the rates of who is asked allow another request."""
+        """Wait until the rates of the provider allow another request."""
         received = ASSUMED_ANSWER_TOKENS if self.request.max_tokens is None else self.request.max_tokens
         endpoint = self.target.endpoint
         account = self.target.provider if endpoint is None else endpoint.key_env
@@ -167,7 +167,7 @@ class MeteredRequests:
                 response = read(stream)
                 make_whole(response)
                 return response
-        except UNREADABLE as error:  # here alone: from a tool it is a mistake of ours
+        except UNREADABLE as error:  # here alone: from a tool it is our own bug
             raise CallFailed(unreadable(self.target, error)) from error
         except TimeoutError as error:
             if not limit.expired():
@@ -190,7 +190,7 @@ class MeteredRequests:
                 node, reason = self.scope.node_id, raw_reason(response) or response.finish_reason
                 message = (
                     f"{node}: {self.target} says that its answer ended with {reason!r}; "
-                    "this word is not known, and the answer is taken for whole"
+                    "this end marker is unknown, and the answer is treated as complete"
                 )
                 self.scope.announce(RunWarning(message=message, node=node))
             case _:
@@ -209,7 +209,7 @@ class MeteredRequests:
         return own
 
     def _record(self, messages: Sequence[ModelMessage]) -> None:
-        """Write what is asked before it is: whoever is killed meanwhile has asked all the same."""
+        """Write what is asked before it is: a process that is killed meanwhile has asked anyway."""
         if self.scope is None:
             return
         compose, number = partial(self._plain, list(messages)), 1
@@ -298,7 +298,7 @@ class PacedText:
                 self._timer = self._loop.call_later(left, self.flush)
 
     def flush(self) -> None:
-        """Hand on what waits; half a character goes on waiting for the other half."""
+        """Hand on what waits; half a character continues waiting for the other half."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -361,7 +361,7 @@ def raw_reason(response: ModelResponse) -> str:
 
 
 def make_whole(response: ModelResponse) -> None:
-    """Join or replace halves of characters, in the parts themselves: an agent goes on with these."""
+    """Join or replace halves of characters, in the parts themselves: an agent continues these."""
     for part in response.parts:
         if isinstance(part, TextPart | ThinkingPart):
             part.content = whole(part.content)
@@ -370,7 +370,7 @@ def make_whole(response: ModelResponse) -> None:
 
 
 def is_marked_reasoning(part: object) -> bool:
-    """Whether a part is reasoning that stood in the text between marks, and pydantic-ai has cut out already."""
+    """True if a part is reasoning that stood in the text between marks, and pydantic-ai has cut out already."""
     return isinstance(part, ThinkingPart) and part.id == "content" and not part.signature
 
 
@@ -402,12 +402,12 @@ def text_of(event: object) -> str:
 UNLIMITED_ANSWER_TOKENS: Final = 16_384
 """Of an answer whose request sets no limit: what providers take by themselves is about that or less."""
 _NEVER_USED: Final = frozenset({"web_searches_kcount", "storage_searches_kcount"})
-"""Prices of what no request of ours asks a provider for."""
+"""Prices of services that our requests never use."""
 
 
 @cache
 def has_prices() -> bool:
-    """Whether a price list is installed."""
+    """True if a price list is installed."""
     return importlib.util.find_spec("genai_prices") is not None
 
 
@@ -468,7 +468,7 @@ def price_of(name: ModelName, usage: Any) -> float | None:
 def worst_case(name: ModelName, input_tokens: int, max_tokens: int | None) -> Usage:
     """The most that one request can consume: its prompt by estimate, and an answer up to its limit.
 
-    A request without a limit of its own is taken to answer with ``UNLIMITED_ANSWER_TOKENS``.
+    A request without its own limit is taken to answer with ``UNLIMITED_ANSWER_TOKENS``.
     """
     received = UNLIMITED_ANSWER_TOKENS if max_tokens is None else max_tokens
     cost = price_of(name, Usage(input_tokens, received))

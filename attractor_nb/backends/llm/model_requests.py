@@ -52,7 +52,7 @@ class Target:
     base_url: str = ""  #: Address of the server, which gets no key; empty for the provider's own.
     #: The endpoint that it is at, in place of an address; the provider says the language.
     endpoint: Endpoint | None = None
-    rates: Rates = field(default_factory=Rates)  #: How much may be asked there in a minute.
+    rates: Rates = field(default_factory=Rates)  #: Rate limits of the server.
 
     def __str__(self) -> str:
         return f"{self.endpoint.name if self.endpoint else self.provider}:{self.model}"
@@ -83,7 +83,7 @@ class Request:
     effort: str  #: Reasoning effort: low, medium or high.
     is_effort_asked: bool  #: Somebody wrote the effort; else it is the system's default.
     temperature: float | None  #: Sampling temperature, or None for the provider's.
-    max_tokens: int | None  #: Where a response is cut off, or None for the provider's.
+    max_tokens: int | None  #: Longest response in tokens, or None for the provider's limit.
     system_prompt: str  #: The system prompt, or empty.
     schema: Mapping[str, Any] | None  #: JSON Schema of an object that the response has to be, or None.
     extra: Mapping[str, Any]  #: Options that are passed on, as ``llm.extra.*`` names them.
@@ -235,9 +235,9 @@ def _target(node: Node, name: ModelName, base_url: str, endpoints: Mapping[str, 
 
 
 _AT_ONE_PLACE: Final = frozenset(entry.name for entry in PROVIDERS if entry.is_signed_in)
-"""Whose credentials would go to any address that is given."""
+"""Providers whose clients send credentials to any given address."""
 _SINGLE_MAKERS: Final = frozenset({"openai", "anthropic", "google", "deepseek"})
-"""Who provides models of their own alone."""
+"""Providers that offer only their own models."""
 
 
 def _checked_address(node: Node, text: str) -> str:
@@ -279,12 +279,12 @@ _TEXT_ALONE: Final = re.compile(
 
 
 def takes_text_alone(target: Target) -> bool:
-    """Whether a model is known to take no images and no documents."""
+    """True if a model is known to take no images and no documents."""
     return _TEXT_ALONE.match(target.model.rpartition("/")[2]) is not None
 
 
 def is_unknown(target: Target) -> bool:
-    """Whether nobody can tell what a model takes: it is somewhere else, and its name says nothing."""
+    """True if nobody can tell what a model takes: it is somewhere else, and its name says nothing."""
     is_elsewhere = bool(target.base_url) or target.endpoint is not None
     return is_elsewhere and not read_model(target.model).provider
 

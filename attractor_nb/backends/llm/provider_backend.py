@@ -86,7 +86,7 @@ class ProviderBackend:
     """
 
     takes_attachments: Final = True
-    """What a stage attaches is in ``current_stage().attachments``."""
+    """Attachments of a stage are in ``current_stage().attachments``."""
     reserves_requests: Final = True
     """It enters ``StageScope.paying`` around each request."""
 
@@ -166,7 +166,7 @@ class ProviderBackend:
         Raises:
             OptionError: The extra ``llm`` is not installed.
         """
-        self._pools.enter()  # first: whoever opens it closes it, also when this raises
+        self._pools.enter()  # first: the opener closes it, also when this raises
         await load_libraries()
 
     async def close(self) -> None:
@@ -226,7 +226,7 @@ class ProviderBackend:
         return inputs
 
     def answers_only(self, node: Node) -> bool:
-        """Whether the node's model has no tools."""
+        """True if the node's model has no tools."""
         return not node.get("allowed_tools", str, "").strip()
 
     def cache_inputs(self, node: Node) -> dict[str, Any]:
@@ -280,7 +280,7 @@ class ProviderBackend:
 
         scope = stage_or_none()
         if scope is not None and scope.attachments and is_unknown(target):
-            _tell(f"nobody can tell whether {target} is shown images and documents")
+            _tell(f"it is unknown whether {target} accepts images and documents")
         if scope is not None:
             prompt += scope.told  # to the model before, which could not answer
         conversation = None if scope is None else scope.conversation
@@ -294,7 +294,7 @@ class ProviderBackend:
             model = clients.model(target)
             if toolset is None:
                 answer = await exchange.ask(model, prompt, history)
-            else:  # in a task of its own: an agent wakes up often, and each time through all who await it
+            else:  # in its own task: an agent wakes up often, and each time through all who await it
                 talk = exchange.ask_with_tools(clients.agent(model), prompt, history, toolset)
                 answer = await asyncio.create_task(talk)
         except Exception as error:  # what is no failure of the provider's is raised again
@@ -384,7 +384,7 @@ class Pools:
         self._by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Pool] = weakref.WeakKeyDictionary()
 
     def enter(self) -> None:
-        """Begin to share; whoever does also leaves."""
+        """Begin to share; each caller also leaves."""
         with self._lock:
             self._by_loop.setdefault(asyncio.get_running_loop(), _Pool()).user_count += 1
 

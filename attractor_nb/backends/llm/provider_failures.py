@@ -1,10 +1,10 @@
 """Failures of model calls (Appendix D; ruling 13), and normalized reasons why an answer ended.
 
 Loads pydantic-ai. A failure is retryable when the same call may succeed later, and terminal when it will
-not. Whatever is not known here is a mistake of ours or of a tool's, and stays what it is.
+not. Any other exception is a bug of ours or of a tool, and is left unchanged.
 
 pydantic-ai knows the reasons of the big providers. Servers of one's own have words of their own for the same
-things, and new words come; an answer whose stream came to its end is not lost for a word.
+things, and new words come; an answer whose stream is complete is not lost for an unknown word.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NO_KEY_SENT: Final = (
     "or the provider an address by its own variable, such as OPENAI_BASE_URL"
 )
 _OF_CREDENTIALS: Final = ("google.auth.", "botocore.")
-"""Whose errors say that a client did not find out who asks."""
+"""Errors of clients that could not determine the credentials."""
 UNREADABLE: Final = (
     ValueError,
     TypeError,
@@ -48,14 +48,14 @@ UNREADABLE: Final = (
     RecursionError,
     ValidationError,
 )
-"""What clients raise at an answer that is no answer: bad JSON, another charset, another shape."""
+"""Exceptions of clients for an invalid response: bad JSON, another charset, another structure."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderFailure:
     """A failed call."""
 
-    error: StageError  #: What it means for the stage.
+    error: StageError  #: The resulting error of the stage.
     #: The next model of a chain may do what this one could not: it was busy, out of reach, unknown or closed to us. A
     #: request that is itself refused is refused elsewhere, too.
     is_next_asked: bool
@@ -163,14 +163,14 @@ def refused(target: Target, reason: str) -> ProviderFailure:
 def not_shown(target: Target, kind: str) -> ProviderFailure:
     """A model is not shown what is attached; another may be."""
     hint = "attach something else, or use another model"
-    error = TerminalError(f"{target} is not shown {kind}, and nothing was asked", hint=hint)
+    error = TerminalError(f"{target} is not shown {kind}; no request was sent", hint=hint)
     return ProviderFailure(error, is_next_asked=True)
 
 
 def unreadable(target: Target, error: Exception) -> ProviderFailure:
     """The failure for a response that cannot be read; ``error``, one of ``UNREADABLE``, is the reason."""
     what = f"{type(error).__name__}: {_first_line(error)}"
-    return _retryable(f"{target} answered with something that cannot be read: {what}")
+    return _retryable(f"{target} gave a response that cannot be read: {what}")
 
 
 def too_slow(target: Target, address: str, seconds: float) -> ProviderFailure:
@@ -180,7 +180,7 @@ def too_slow(target: Target, address: str, seconds: float) -> ProviderFailure:
 
 
 _NOT_CONNECTED: Final = frozenset({"ConnectError", "ConnectTimeout", "ProxyError"})
-"""What httpx and its like raise before a request was sent."""
+"""Exceptions of httpx and similar clients before a request was sent."""
 
 
 def cut_short(target: Target) -> ProviderFailure:
@@ -210,7 +210,7 @@ def _of_the_talk(error: Exception, target: Target) -> ProviderFailure:
         )
     if isinstance(error, theirs.UserError):
         return _terminal(f"{target} cannot be asked like this: {_first_line(error)}", "")
-    return _retryable(f"{target} answered with something that is no answer: {_first_line(error)}")
+    return _retryable(f"{target} gave an invalid response: {_first_line(error)}")
 
 
 def _of_the_provider(error: theirs.ModelAPIError, target: Target, address: str) -> ProviderFailure:
@@ -245,7 +245,7 @@ def _of_the_provider(error: theirs.ModelAPIError, target: Target, address: str) 
         message = f"{_placed(target, address)} cannot be reached, or broke off: {why}"
         return _retryable(message, error, _way_hint(address), is_unmeasured=_was_not_reached(error))
     if not status:
-        return _retryable(f"{target} answered with something that is no answer: {message}", error)
+        return _retryable(f"{target} gave an invalid response: {message}", error)
     if status in TRANSIENT_HTTP or status >= 500:
         return _retryable(f"{target} is busy or failing{number}: {message}", error)
     return _terminal(f"{target} refused the request{number}: {message}", "")
@@ -309,7 +309,7 @@ def _root(error: BaseException) -> BaseException:
 
 
 def _was_not_reached(error: BaseException) -> bool:
-    """Whether there was no connection at all: nothing was asked (ruling 51)."""
+    """True if there was no connection at all: nothing was asked (ruling 51)."""
     behind: BaseException | None = error
     for _ in range(10):
         if behind is None or type(behind).__name__ in _NOT_CONNECTED:
@@ -394,10 +394,10 @@ def ending_of(reason: str | None, raw: str) -> Ending:
 class Wording(NamedTuple):
     """Words in which a server refuses a prompt that is too long."""
 
-    server: str  #: Whose words they are.
+    server: str  #: The server that says so.
     statuses: frozenset[int]  #: The HTTP statuses that it sends them with.
     pattern: str  #: An expression for the message or the error's type, in any case; empty for any message.
-    source: str  #: Where the words can be read.
+    source: str  #: Source of the quotation.
 
 
 _BAD_REQUEST: Final = frozenset({400, 422, 500})
@@ -447,7 +447,7 @@ WORDINGS: Final = (
 
 
 def is_overlong(status: int, message: str) -> bool:
-    """Whether a server refuses a prompt because it is too long.
+    """True if a server refuses a prompt because it is too long.
 
     >>> is_overlong(400, "The input (9000 tokens) is longer than the model's context length (8192 tokens).")
     True

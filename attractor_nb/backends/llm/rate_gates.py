@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MINUTE_SECONDS: Final = 60.0
 ANNOUNCED_SECONDS: Final = 1.0
-"""A wait that is longer than this is told to whoever watches."""
+"""A wait that is longer than this is announced to observers."""
 LOOK_SECONDS: Final = 1.0
 """The first in a queue looks this often whether a request has consumed less than was reserved for it."""
 
@@ -30,7 +30,7 @@ class Permit:
     """A request that was let through."""
 
     at: float  #: When.
-    tokens: int  #: What it consumes; until it is settled, what it is taken to.
+    tokens: int  #: Its tokens; an estimate until it is settled.
 
     def settle(self, tokens: int) -> None:
         """Say what it consumed."""
@@ -50,7 +50,7 @@ class RateGate:
 
     Args:
         monotonic: Seconds on a clock that never jumps back.
-        sleep: Waits so many seconds by that clock.
+        sleep: Waits a number of seconds by that clock.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class RateGate:
         self._queue: deque[_Waiting] = deque()
 
     async def enter(self, rates: Rates, tokens: int, tell: Callable[[float], None]) -> Permit:
-        """Wait until a request may be made. Whoever is cancelled meanwhile leaves the queue.
+        """Wait until a request may be made. A caller that is cancelled meanwhile leaves the queue.
 
         Args:
             rates: What is allowed.
@@ -131,7 +131,7 @@ class RateGate:
 
 
 class RateGates:
-    """Gates by who is asked where."""
+    """Gates by provider and address."""
 
     def __init__(self, make: Callable[[], RateGate] = RateGate) -> None:
         self._make = make

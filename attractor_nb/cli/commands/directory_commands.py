@@ -88,7 +88,7 @@ DOCTOR_HELP = """Diagnose a run, a pipeline or this machine.
   attractor-nb doctor RUN_DIR --json | jq .verdict
 
 \b
-Exit codes of a run directory: 0 healthy, 1 damaged but it can go on or be saved, 2 nothing to go on with.
+Exit codes of a run directory: 0 healthy, 1 damaged but resumable or recoverable, 2 nothing to resume.
 Exit codes otherwise: 0 ready, 1 not ready.
 """
 
@@ -197,7 +197,7 @@ def watch(
         typer.Option("--json", help="A line of JSON for each event, or each row of a map; for a session, its status."),
     ] = False,
 ) -> int:
-    """Show what goes on."""
+    """Show what is active."""
     from attractor_nb.cli.run_places import run_address  # noqa: PLC0415 - as above
 
     address = run_address(place or "", server, token)
@@ -301,14 +301,14 @@ active has it when `attractor-nb resume` continues it.
 def tell(
     place: Place,
     text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="What the model is told; - reads stdin.", show_default=False)
+        str, typer.Argument(metavar="TEXT", help="The message for the model; - reads stdin.", show_default=False)
     ],
     node: Annotated[
         str | None,
         typer.Option(
             "--node",
             metavar="NODE",
-            help="The stage that it is for; the one under way, or the next, by default.",
+            help="The stage that receives it; by default the running one, or the next.",
             show_default=False,
         ),
     ] = None,

@@ -44,7 +44,9 @@ def map_(
             "--resume", metavar="DIR", help="Continue this map.", show_default=False, autocompletion=complete_maps
         ),
     ] = None,
-    max_parallel: Annotated[int, typer.Option("--max-parallel", min=1, help="How many rows run at the same time.")] = 4,
+    max_parallel: Annotated[
+        int, typer.Option("--max-parallel", min=1, help="Number of rows that run at the same time.")
+    ] = 4,
     on_failure: Annotated[
         OnFailure, typer.Option("--on-failure", help="After a failed row: continue, or start no further rows.")
     ] = OnFailure.CONTINUE,

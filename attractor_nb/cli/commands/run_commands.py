@@ -1,4 +1,4 @@
-"""Commands that run a pipeline, or go on with a run in a fork.
+"""Commands that run a pipeline, or continue a run in a fork.
 
 No ``from __future__ import annotations`` here: typer reads the annotations at run time.
 """
@@ -129,7 +129,7 @@ def resume(
     token: Token = None,
     settings: "Settings",
 ) -> int:
-    """Go on with a run."""
+    """Resume a run."""
     from attractor_nb.cli.run_places import run_address  # noqa: PLC0415 - as above
 
     how: dict[str, Any] = {

@@ -40,7 +40,7 @@ SERVE_HELP = """Serve runs on this machine, for programs and browsers.
   attractor-nb serve --no-recover                     runs of a killed server wait for a person
 
 The only line of stdout is the whole address, with the token; stderr names a curl command for it.
-Whoever has the token may run pipelines here. --host takes an address that other machines reach only with
+Anyone who has the token can run pipelines here. --host takes an address that other machines reach only with
 --allow-remote; a name of this machine that is not its address needs --allow-host NAME:PORT, too. Ctrl-C
 stops the server: it interrupts the runs under way, and they can be resumed. On start, the server
 resumes runs left behind by a server that was killed.

@@ -1,4 +1,4 @@
-"""Runs on a server of ours: begun, gone on with, forked, stopped and answered from the command line."""
+"""Runs on an attractor-nb server: begun, continued, forked, stopped and answered from the command line."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NOT_OF_A_SERVER: Final = {
     "cache": "--cache",
     "is_verbose": "--verbose",
 }
-"""What a server is not asked for, by its name in the settings."""
+"""Settings that are not sent to a server, by name."""
 _HOW_TO_TRUST: Final = "allow its commands by their hash: --trust-hash HASH"
 
 
@@ -47,7 +47,7 @@ def submit_file(file: str, address: ServerAddress, settings: Settings, *, params
         params: Values for the context.
     """
     source = read_text(file)
-    if file != STDIN:  # the server has no file of ours
+    if file != STDIN:  # the server has none of our files
         source = with_text_files(source, Path(file))
     wanted = {"params": dict(params)}
     client = Client(address)
@@ -64,7 +64,7 @@ def resume_on(
     rewind_to: str | None,
     visit: int | None,
 ) -> ExitCode:
-    """Have a server go on with a run, or go back in it; it is not waited for."""
+    """Have a server continue a run, or go back in it; it is not waited for."""
     _refuse_what_is_local(settings)
     wanted = {
         "on_graph_change": on_graph_change.value,
@@ -205,14 +205,14 @@ FIRST_DELAY_SECONDS: Final = 0.25
 NO_CONTENT: Final = 204
 REST_SECONDS: Final = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 END, FAULT = "end", "fault"
-"""What the server says of the stream itself; after anything else the stream is to be opened again."""
+"""Messages of the server about the stream itself; after any other end the stream must be reopened."""
 
 
 @dataclass(slots=True)
 class Message:
     """One message of a stream of events (server-sent events)."""
 
-    name: str = ""  #: What it is called; empty for an event of the run.
+    name: str = ""  #: Its name; empty for an event of the run.
     id: str = ""  #: Its id, or empty.
     data: list[str] = field(default_factory=list[str])  #: Its lines.
 
@@ -251,7 +251,7 @@ def follow_events(
 
     Args:
         client: The server.
-        wait: Waits so many seconds before a connection is tried again.
+        wait: Waits a number of seconds before a connection is tried again.
         tell: Told in words when the connection is lost, and with nothing when it is back.
     """
     place = _Place()

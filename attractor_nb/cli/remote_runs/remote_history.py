@@ -63,7 +63,7 @@ def _listed(client: Client) -> Iterator[Mapping[str, Any]]:
 
 
 def _row(entry: Mapping[str, Any]) -> RunRow:
-    """A run of a server as a line of the list; its id stands where a directory's name would."""
+    """A run of a server as a line of the list; its id is where a directory's name would."""
     usage = entry.get("usage")
     return RunRow(
         Path(str(entry.get("id", ""))),

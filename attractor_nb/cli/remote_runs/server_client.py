@@ -1,4 +1,4 @@
-"""A server of ours as seen from the command line: requests, refusals and the stream of events (spec 9.5).
+"""An attractor-nb server as seen from the command line: requests, refusals and the stream of events (spec 9.5).
 
 The token goes in a header, to the one address that the user named: no redirect is followed, and what goes to
 this machine goes past every proxy. Knows HTTP and JSON; what a run is it does not know.
@@ -211,7 +211,7 @@ class Client:
                 content = answer.read(MAX_ANSWER_BYTES + 1)
                 if len(content) > MAX_ANSWER_BYTES:
                     raise RunError(f"the answer of {self.address.url} exceeds {MAX_ANSWER_BYTES:,} bytes")
-                if answer.length:  # a read of so many bytes at most does not say that there should be more
+                if answer.length:  # a read with a limit does not say that there should be more
                     raise IncompleteRead(content, answer.length)
             except (OSError, HTTPException) as error:
                 raise _broken_off(self.address.url, error) from None

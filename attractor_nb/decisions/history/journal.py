@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 _SNAPSHOT_EVERY: Final = 16
-"""Events after which the contexts are kept: whoever asks for one moment after another folds few events again."""
+"""Events after which the contexts are kept: asking for successive moments folds few events again."""
 
 
 class AttemptRecord(msgspec.Struct):
@@ -154,7 +154,7 @@ class Journal:
 
     @cached_property
     def _snapshots(self) -> list[dict[str, dict[str, Any]]]:
-        """The contexts before every so many events."""
+        """The contexts before each interval of events."""
         contexts = {"": dict(self._base)}
         found: list[dict[str, dict[str, Any]]] = []
         for position, event in enumerate(self.counted):
@@ -168,7 +168,7 @@ class Journal:
     def contexts(self) -> Iterator[tuple[Event, Mapping[str, Any]]]:
         """Each event that counts with the context behind it, of the branch that it is in.
 
-        For who looks at all of them: the mapping is the same one that goes on changing.
+        For who looks at all of them: the mapping is the same one that continues changing.
         """
         contexts = {"": dict(self._base)}
         for event in self.counted:

@@ -32,10 +32,10 @@ class LoopIteration(msgspec.Struct, frozen=True):
     visit: int  #: Number of the visit that it led to.
     path: tuple[str, ...]  #: The nodes from visit to visit, both included.
     decider: str  #: The node, or goal gate, that decided.
-    decider_visit: int  #: Which visit of it.
+    decider_visit: int  #: The visit of that node, by number.
     kind: str  #: ``found`` (a condition), ``chose`` (a label, an id), ``failed`` (a jump), ``gate`` or ``went``.
-    found: str  #: What decided: values that the condition saw, the label, or the reason of a failure.
-    words: str  #: What it did, in one line.
+    found: str  #: The reason: values that the condition saw, the label, or the reason of a failure.
+    words: str  #: Description of the iteration in one line.
     is_restart: bool = False  #: A ``loop_restart`` edge was on the way.
 
     def to_plain(self) -> dict[str, Any]:
@@ -56,10 +56,10 @@ class LoopReport(msgspec.Struct, frozen=True):
     """The report that explains the number of visits of a node."""
 
     node: str  #: The node.
-    visits: int  #: How often it was visited; what a rewind went behind does not count.
-    rounds: tuple[LoopIteration, ...]  #: What led back to it, oldest first.
+    visits: int  #: Number of visits; those that a rewind discarded do not count.
+    rounds: tuple[LoopIteration, ...]  #: Iterations that led back to it, oldest first.
     retries: tuple[str, ...]  #: Attempts that failed and were tried again within a visit, a line each.
-    ending: str  #: Why there was no further visit, or how far it is.
+    ending: str  #: Reason why there was no further visit, or the progress so far.
     statement: str  #: All of it, as short as it can be said.
 
 
@@ -109,7 +109,7 @@ def explain_looping(
 
 
 def _avoiding(plan: Plan, node_id: str) -> frozenset[str]:
-    """The nodes from which an end can be reached without coming to a node."""
+    """The nodes from which an end can be reached without passing a node."""
     leading: dict[str, list[str]] = {}
     sources = set[str]()
     for edge in plan.graph.edges:
@@ -151,7 +151,7 @@ def _round(
 
 
 def _decides(plan: Plan, avoiding: frozenset[str], hop: Hop) -> bool:
-    """Whether another way out of a stage could have kept the run away."""
+    """True if another way out of a stage could have kept the run away."""
     if isinstance(hop, GoalGateUnsatisfied) or hop.route in JUMPS:
         return True
     planned = plan.nodes.get(hop.name)
@@ -215,8 +215,8 @@ def _ending(
     if left is not None and left.next_node:
         return f"then {_decision(left, by_commit.get(id(left)))[4]}"
     if not is_ended:
-        return "the run goes on"
-    return "" if not rounds else "then the run did not come back to it"
+        return "the run continues"
+    return "" if not rounds else "then the run did not return to it"
 
 
 def _statement(node_id: str, visits: int, rounds: Sequence[LoopIteration], retries: int) -> str:

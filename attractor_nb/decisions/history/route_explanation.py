@@ -184,7 +184,7 @@ def _rules(
             asked.append(AskedRule(name, f"{step.target}: {because(step.reason, step.detail)}", decides=True))
             return tuple(asked)
         asked.append(AskedRule(name, otherwise))
-    asked.append(AskedRule("end", "no rule gave a way on", decides=True))
+    asked.append(AskedRule("end", "no rule gave a next edge", decides=True))
     return tuple(asked)
 
 
@@ -301,14 +301,14 @@ class EdgeCandidate(msgspec.Struct, frozen=True):
     """An edge that leads out of a stage, and how it fared."""
 
     edge: int  #: Its position in ``Graph.edges``.
-    target: str  #: Where it leads.
+    target: str  #: Its target.
     condition: str  #: Its condition, or empty.
-    values: tuple[ClauseVerdict, ...]  #: What each clause of the condition saw, and whether it held.
-    holds: bool | None  #: Whether the condition held; None for an edge without one.
+    values: tuple[ClauseVerdict, ...]  #: Value that each clause of the condition saw, and whether it held.
+    holds: bool | None  #: True if the condition held; None for an edge without one.
     weight: int  #: Its priority.
     label: str  #: Its label, or empty.
-    is_taken: bool  #: Whether the run took it.
-    words: str  #: Why it was taken, or was not.
+    is_taken: bool  #: True if the run took it.
+    words: str  #: Reason why it was taken or not.
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values."""
@@ -331,22 +331,22 @@ class EdgeCandidate(msgspec.Struct, frozen=True):
 class AskedRule(msgspec.Struct, frozen=True):
     """A rule that was asked for the next step."""
 
-    name: str  #: What it looks at.
-    words: str  #: What it came to.
-    decides: bool = False  #: Whether the next step is its.
+    name: str  #: The subject of the rule.
+    words: str  #: Result of the rule.
+    decides: bool = False  #: True if the next step is its.
 
 
 class RouteReasons(msgspec.Struct, frozen=True):
     """The reasons for the route out of a visit."""
 
     edge: int | None  #: Position of the edge taken, or None for a jump or an end.
-    target: str  #: Where the run went; empty where it ended.
-    route: str  #: What decided, as recorded: ``condition``, ``weight``, ``retry_target``, ``end`` …
+    target: str  #: Node where the run went; empty where it ended.
+    route: str  #: Rule that decided, as recorded: ``condition``, ``weight``, ``retry_target``, ``end`` …
     detail: str  #: The record's own words.
     words: str  #: The same as a sentence.
     rules: tuple[AskedRule, ...]  #: The rules in their order, up to the one that decided.
     candidates: tuple[EdgeCandidate, ...]  #: Each edge that leads out, in source order.
-    mismatch: str = ""  #: What the rules say now where that is not what was recorded; else empty.
+    mismatch: str = ""  #: Decision of the current rules if it differs from the record; else empty.
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values."""
@@ -366,10 +366,10 @@ class RouteReasons(msgspec.Struct, frozen=True):
 
 
 class Arrival(msgspec.Struct, frozen=True):
-    """The way by which a run came to a visit."""
+    """The path by which a run reached a visit."""
 
     node: str  #: The stage that it came from; empty for the first.
-    visit: int  #: Which visit of that.
+    visit: int  #: The visit of that node, by number.
     edge: int | None  #: Position of the edge in ``Graph.edges``, or None.
     words: str  #: The same as a sentence.
 
@@ -406,7 +406,7 @@ def _by_hand(event: Event, node_id: str) -> str:
 
 
 def _leads(event: Event, branch: str) -> bool:
-    """Whether an event says where the run, or one of its branches, goes on."""
+    """True if an event says where the run, or one of its branches, continues."""
     if isinstance(event, ParallelBranchStarted | StageEnd):
         return event.branch == branch and (not isinstance(event, StageEnd) or event.is_commit)
     return not branch and isinstance(event, PipelineStarted | GoalGateUnsatisfied)
@@ -428,4 +428,4 @@ def _arrival(event: Event | None, visit: VisitRecord) -> Arrival:
         case PipelineStarted():
             return Arrival("", 0, None, "the run begins here")
         case _:
-            return Arrival("", 0, None, f"nothing recorded says how the run came to {visit.node_id}")
+            return Arrival("", 0, None, f"no record says how the run reached {visit.node_id}")

@@ -32,9 +32,9 @@ SHOWN_DIGITS: Final = 12
 """Digits of a hash that are shown, and the fewest that name one."""
 _SERVER: Final = "llm.base_url"
 _RATES: Final = tuple(f".{field}" for field in RATE_FIELDS)
-"""What only slows requests is no command."""
+"""Settings that only slow down requests are no commands."""
 COMMAND: Final = "command"
-"""The kind of an entry that a shell or the system runs as it stands."""
+"""The kind of an entry that a shell or the system runs unchanged."""
 _KINDS: Final = {
     "stack.child_dotfile": "child pipeline",
     "stack.child_run": "child pipeline",
@@ -50,9 +50,9 @@ _KINDS: Final = {
 """Attributes that are no commands and do as much as one, and what each is."""
 _OTHER_NAMES: Final = frozenset(_KINDS)
 RECORDED: Final = "manifest."
-"""What the attributes of entries begin with that stand in a manifest and not in the graph."""
+"""Prefix of attributes of entries that come from a manifest and not from the graph."""
 FOREIGN: Final = "directory."
-"""What the attributes of entries begin with that only the directory of another user needs."""
+"""Prefix of attributes of entries that only the directory of another user needs."""
 OF_A_DIRECTORY: Final = (RECORDED, FOREIGN)
 _LOOKING: Final = frozenset({"read", "list"})
 """Built-in tools that change nothing."""
@@ -133,7 +133,7 @@ class ExecutableSurface:
         return self.full_hash[:SHOWN_DIGITS]
 
     def is_named_by(self, text: str) -> bool:
-        """Whether a text is this surface's hash, or the beginning of it with at least 12 digits."""
+        """True if a text is this surface's hash, or the beginning of it with at least 12 digits."""
         return is_hash(text) and self.full_hash.startswith(text.lower())
 
     def __bool__(self) -> bool:
@@ -141,7 +141,7 @@ class ExecutableSurface:
 
 
 def is_hash(text: str) -> bool:
-    """Whether a text can be the hash of a surface.
+    """True if a text can be the hash of a surface.
 
     >>> is_hash("3F2A9C01B7DE"), is_hash("3f2a"), is_hash("*")
     (True, False, False)
@@ -191,13 +191,13 @@ def _all_commands(graph: Graph, within: str, *, has_texts: bool) -> Iterator[Com
 
 
 def _may_execute(node: Node) -> bool:
-    """Whether the model of a node gets tools that write or execute: all but those that only look."""
+    """True if the model of a node gets tools that write or execute: all but those that only look."""
     tools = read_allowed_tools(node.get("allowed_tools", str, ""))
     return bool(tools.own or tools.served or tools.wrong or tools.agents or not _LOOKING.issuperset(tools.built_in))
 
 
 def is_steered(graph: Graph, *, acts_unasked: bool) -> bool:
-    """Whether a model of a graph or of one below it may write or execute; arguments as above."""
+    """True if a model of a graph or of one below it may write or execute; arguments as above."""
     return (
         any(map(_may_execute, graph.nodes.values()))
         or (acts_unasked and any(graph.handler_types[node_id] in _ASKING for node_id in graph.nodes))
@@ -226,7 +226,7 @@ def _texts_of_node(graph: Graph, node: Node, node_id: str) -> Iterator[Command]:
 
 
 def _is_of_server(name: str) -> bool:
-    """Whether an attribute says which MCP server is started or asked, or which variables it gets."""
+    """True if an attribute says which MCP server is started or asked, or which variables it gets."""
     return (found := server_attribute(name)) is not None and found[1] in SERVER_AUTHORITY
 
 

@@ -1,4 +1,4 @@
-"""The pipeline of one item: a stage with `for_each` between a start and an exit of its own.
+"""The pipeline of one item: a stage with `for_each` between a start and its own exit.
 
 The run of an item is a child run like any other. Its pipeline is made when the one around it is prepared, so
 that trust, hash and views see it; what it begins with is known only when the stage is reached.

@@ -40,7 +40,7 @@ class ValueChoice:
     #: tells), ``backend`` (its default), or ``default`` (the system's).
     origin: str
     selector: str = ""  #: The stylesheet's selector that won, or empty.
-    span: Span | None = field(default=None, compare=False, repr=False)  #: Where it is written, or None.
+    span: Span | None = field(default=None, compare=False, repr=False)  #: Its place in the source, or None.
 
     @property
     def line(self) -> int | None:
@@ -87,7 +87,7 @@ def nodes_that_ask(graph: Graph) -> Iterator[Node]:
 
 
 def is_model_asked(graph: Graph) -> bool:
-    """Whether any node of a graph or of its child pipelines asks a backend."""
+    """True if any node of a graph or of its child pipelines asks a backend."""
     return any(True for _ in nodes_that_ask(graph)) or any(map(is_model_asked, graph.children.values()))
 
 

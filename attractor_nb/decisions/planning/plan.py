@@ -1,7 +1,7 @@
 """A graph made ready to run: conditions parsed, edges sorted, policies and targets resolved.
 
 Everything that can be refused is refused before the first stage. What leads out of a node is sorted once,
-when the node is first looked up: a run that goes on near its end needs few of them. Knows nothing of any run.
+when the node is first looked up: a run that continues near its end needs few of them. Knows nothing of any run.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ V = TypeVar("V")
 class OnDemand(dict[K, V]):
     """Values that are made when they are first looked up, and kept: the next look is that of a dict.
 
-    A run of a large graph would wait for nodes that it may never come to, and a resume for those behind it.
+    A run of a large graph would wait for nodes that it may never reach, and a resume for those behind it.
     """
 
     __slots__ = ("_keys", "_make")
@@ -93,7 +93,7 @@ class PlannedNode(msgspec.Struct, frozen=True):
 
     node: Node  #: The node itself.
     id: str  #: Its id.
-    handler_type: str  #: What executes it.
+    handler_type: str  #: Type of its handler.
     edges: tuple[PlannedEdge, ...]  #: All outgoing edges, in source order.
     conditional: tuple[PlannedEdge, ...]  #: Those with a condition, best first: weight descending, then target id.
     tells_partial: bool  #: One of these conditions names ``partial_success`` (ruling 35).
@@ -114,14 +114,14 @@ class PlannedNode(msgspec.Struct, frozen=True):
     retry_targets: tuple[str, ...]
     subgraph_class: str  #: The class of the innermost group that derives one, or empty.
     fidelity: str  #: Its fidelity mode when no edge says another (spec 5.4).
-    on_interrupted: str  #: What a resume does with a cut-off attempt: ``rerun``, ``ask`` or ``fail``.
+    on_interrupted: str  #: Rule of a resume for an interrupted attempt: ``rerun``, ``ask`` or ``fail``.
     branches: tuple[PlannedEdge, ...] = ()  #: Of a fan-out: the edges that begin its branches, in source order.
     join: str = ""  #: Of a fan-out: where its branches meet, or empty (ruling 22).
     is_fan_out: bool = False  #: Its edges begin branches.
     #: A model answers its prompt: that of a task, or of a fan-in that has one (spec 4.5, 4.9).
     asks_model: bool = False
-    carry: tuple[str, ...] = ()  #: What its prompt must have whole of the context.
-    bare_keys: tuple[str, ...] = ()  #: Context keys that stand alone in these conditions.
+    carry: tuple[str, ...] = ()  #: Context values that its prompt must contain completely.
+    bare_keys: tuple[str, ...] = ()  #: Context keys that are alone in these conditions.
     bounds: RunBounds | None = None  #: Its own bounds on spending, over all its attempts and visits; None without one.
 
 
@@ -133,9 +133,9 @@ class Plan(msgspec.Struct, frozen=True):
     goal: str  #: Its goal, or empty.
     nodes: Mapping[str, PlannedNode]  #: All nodes by id.
     edges: Mapping[int, PlannedEdge]  #: All edges by their position among the graph's edges.
-    handler_types: Mapping[str, str]  #: What executes each node, by its id.
+    handler_types: Mapping[str, str]  #: Handler type of each node, by its id.
     start: str  #: Id of the start node.
-    bounds: RunBounds  #: How far the run may go.
+    bounds: RunBounds  #: Bounds of the run.
     #: Existing ones among the graph's ``retry_target`` and ``fallback_retry_target``.
     graph_retry_targets: tuple[str, ...]
     is_fail_continued: bool  #: A failed stage may leave by any edge (``on_fail=continue``).
@@ -403,7 +403,7 @@ def most_visits(plan: Plan) -> dict[str, int]:
 
     A node on a way that leads back to it, by edges or by retry targets, can be visited until
     `max_node_visits` or `max_steps` ends the run; one that only a goal gate's redirect or a restart leads
-    back to, as often as those are allowed; any other as often as branches come to it.
+    back to, as often as those are allowed; any other as often as branches reach it.
     """
     bounds = plan.bounds
     most = bounds.max_steps if bounds.max_node_visits is None else bounds.max_node_visits
@@ -435,7 +435,7 @@ def most_visits(plan: Plan) -> dict[str, int]:
 
 
 def has_loops(plan: Plan) -> bool:
-    """Whether a way leads back to a node, so that bounds alone end the run."""
+    """True if a way leads back to a node, so that bounds alone end the run."""
     edges = {
         node_id: {edge.target for edge in plan.nodes[node_id].edges} | _retry_targets(plan, node_id)
         for node_id in plan.nodes

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph
 
 OWN: Final = " (own)"
-"""What the description of the caller's own object ends with: nobody makes it again from a manifest."""
+"""Suffix of the description of a caller's own object, which cannot be rebuilt from a manifest."""
 _MODELS: Final = frozenset({"", "simulated", "local", "llm"})
 """Backends that a manifest may name without trust: they only ask models, at the user's own addresses."""
 
@@ -74,7 +74,7 @@ def foreign_choices(
     """The entries that a directory needs besides, which the user did not begin.
 
     Args:
-        graph: The graph that goes on.
+        graph: The graph that is active.
         places: What its manifests, and those of the rows of a map, say of where it works; empty where the caller
             names a place.
         acts_unasked: As of ``executable_surface``.

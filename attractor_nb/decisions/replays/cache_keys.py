@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 RUN_MARK: Final = "<run>"
 DIRECTORY_MARK: Final = "<run directory>"
 _RUN_KEYS: Final = ("internal.", "stack.child.")
-"""Context keys that tell of a run and not of its subject begin so."""
+"""Context keys that describe a run and not of its subject begin so."""
 _RUN_ID_KEY: Final = ".run_id"
 _RESULTS_KEY: Final = "parallel.results"
 _UNSEEN_ATTRS: Final = frozenset({"cache", "cache.files", "cache.context", "class", "timeout", "max_retries"})
@@ -158,7 +158,7 @@ def of_stage(
     Args:
         inputs: What goes into the call.
         visit: Which visit of the node it is. A loop comes back to have something done once more: the answer
-            of an earlier visit would let it turn for ever.
+            of an earlier visit would let it turn forever.
         files: SHA-256 of the files that the node declares, by their names.
         workdir: The directory that a command or an agent works in.
     """
@@ -197,7 +197,7 @@ def attribute_inputs(attrs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def context_inputs(context: Mapping[str, Any], place: RunPaths) -> dict[str, Any]:
-    """Context values as inputs: without what tells of their run, and of what their branches cost."""
+    """Context values as inputs: without values that describe their run, or the costs of their branches."""
     plain: dict[str, Any] = place.without_in(without_bytes(dict(context)))
     results: Any = plain.get(_RESULTS_KEY)
     if isinstance(results, list):
@@ -225,7 +225,7 @@ UNCACHED_TYPES: Final[Mapping[str, str]] = {
     "start": "a start does nothing",
     "exit": "an exit does nothing",
     "conditional": "a diamond only routes",
-    "wait.human": "people are asked anew each time",
+    "wait.human": "the person is asked each time",
     "parallel": "a fan-out only walks its branches; their stages are looked up one by one",
     "stack.manager_loop": "a manager supervises; its child's stages are looked up one by one",
     "pipeline": "a sub-pipeline only runs its child; the child's stages are looked up one by one",
@@ -236,7 +236,7 @@ READS_ATTRIBUTE: Final = "cache.context"
 """Node attribute that names the context keys a command or a handler reads."""
 FILES_ATTRIBUTE: Final = "cache.files"
 SHOWN_CHARACTERS: Final = 160
-"""How much of a value a change shows, around the place where it differs."""
+"""Longest part of a value in a change, around the place where it differs."""
 _LEAD_CHARACTERS: Final = 40
 _WITH_EFFECTS: Final = {COMMAND_CALL: "a command", HANDLER_CALL: "a function"}
 
@@ -255,24 +255,24 @@ def refusal(node: Node, handler_type: str, call: StageCall, fidelity: str = "") 
     if node.get("cache", bool, default=True) is False:
         return "the node says cache=false"
     if call.inputs is None:
-        return call.problem or "nobody can say what its result depends on"
+        return call.problem or "the inputs of its result are unknown"
     if call.has_effects and not is_declared(node):
         what = _WITH_EFFECTS.get(call.inputs.kind, "an agent with tools")
         return f"{what} may change more than its result says; write cache=true on the node if it does not"
     if fidelity == "full" and call.has_effects:
-        return "an agent keeps its session elsewhere, and full fidelity goes on with it"
+        return "an agent stores its session elsewhere, and full fidelity continues it"
     return ""
 
 
 def is_declared(node: Node) -> bool:
-    """Whether a node says itself that executing it leaves nothing behind but its result."""
+    """True if a node says itself that executing it leaves nothing behind but its result."""
     return node.attrs.get("cache") is True or node.get("idempotent", bool, default=False) is True
 
 
 class StageComparison(msgspec.Struct, frozen=True):
     """In what a stage differs from an earlier one."""
 
-    changes: tuple[InputChange, ...] = ()  #: What differs, values cut short.
+    changes: tuple[InputChange, ...] = ()  #: Differences, with values cut short.
     run_id: str = ""  #: The run of the earlier one; empty when there is none.
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
 OWN_INPUTS: Final = frozenset({"prompt", "carried", "conversation"})
-"""What a run knows of a model call without its backend, which alone can say the rest."""
+"""Inputs of a model call that the run knows without its backend, which alone knows the rest."""
 MAX_SHORT: Final = 300
 """Of a value of the context or the conversation, more than this is known by its hash."""
 _MAX_CHANGES: Final = 6

@@ -71,7 +71,7 @@ export function makePipelineCommands(app, notebooks, server, { actions, chooseFr
     if (!found) return;
     const { panel, cell, name } = place;
     if (!(await knows(panel, runVariable(name)))) {
-      await refuse(words.__("%1 has not been run", name), words.__("A run from a node takes from an earlier run what was before that node. Run the pipeline first."));
+      await refuse(words.__("%1 has not been run", name), words.__("A run from a node reuses the stages of an earlier run. Run the pipeline first."));
       return;
     }
     if (place.runs) cell.model.sharedModel.setSource(sourceOf(cell).replace(/[ \t]*--run\b/, ""));

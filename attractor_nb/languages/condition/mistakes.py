@@ -188,7 +188,7 @@ def _unfinished(source: SourceText, offset: int, state: _State) -> ConditionSynt
 
 
 def _after_key(source: SourceText, offset: int, here: Span) -> ConditionSyntaxError:
-    """The error for a key that goes on in a way no key does, or is followed by a stray word."""
+    """The error for a key that continues in a way no key does, or is followed by a stray word."""
     found = source.span_before(offset, _LAST_KEY)
     assert found is not None, "an operator is only expected after a key"
     key = found.text

@@ -32,7 +32,7 @@ else:
 
 
 MAX_CHARACTERS: Final = 10_000
-"""How long a condition may be: it is evaluated after each visit, and people have to read it."""
+"""Longest condition: it is evaluated after each visit, and a person must be able to read it."""
 _OTHER_NUMBER: Final = re.compile(
     r"[+-]?0[0-9]{1,30}(?:\.[0-9]{0,30})?|[+][0-9]{1,30}(?:\.[0-9]{1,30})?|[+-]?(?:[0-9]{1,30}\.|\.[0-9]{1,30})"
 )
@@ -138,7 +138,7 @@ def _meant(literal: str) -> tuple[str, str] | None:
 
 
 def truth_notices(key: str, span: Span) -> list[Diagnostic]:
-    """Notices about a key that stands alone."""
+    """Notices about a key that is alone."""
     if status := read_status(key):
         message = f'"{key}" refers to a context value of that name, not to the outcome'
         replacement = f"outcome={status}"
@@ -213,12 +213,12 @@ class ClauseVerdict(msgspec.Struct, frozen=True):
     """The result of one clause."""
 
     clause: str  #: The clause as text.
-    value: str  #: What its key gave, as text.
-    holds: bool  #: Whether the clause held.
+    value: str  #: Value of its key, as text.
+    holds: bool  #: True if the clause held.
 
 
 def evaluate_condition(condition: Condition, outcome_status: str, preferred_label: str, lookup: Lookup) -> bool:
-    """Whether every clause holds.
+    """True if every clause holds.
 
     Args:
         condition: A parsed condition.
@@ -314,9 +314,9 @@ class Clause:
     """One comparison."""
 
     key: str  #: The key of the lookup: ``outcome``, ``preferred_label``, or a context key.
-    operator: Operator = Operator.IS_TRUE  #: How it is compared.
+    operator: Operator = Operator.IS_TRUE  #: Its comparison.
     #: The text it is compared with: quotes and escapes resolved, outcome aliases replaced by the status they mean
-    #: (ruling 11). Empty when the key stands alone.
+    #: (ruling 11). Empty when the key is alone.
     literal: str = ""
     span: Span | None = field(default=None, compare=False, repr=False)  #: The whole clause.
 
@@ -329,7 +329,7 @@ class Condition:
     """Clauses that must all hold; none at all always holds (spec 10.3)."""
 
     clauses: tuple[Clause, ...] = ()  #: In source order.
-    #: What is right but worth a word: rule, severity, span and fix, in the coordinates of the condition's own text.
+    #: Notices about valid parts: rule, severity, span and fix, in the coordinates of the condition's own text.
     notices: tuple[Diagnostic, ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:

@@ -55,8 +55,8 @@ class DotDocument(msgspec.Struct, frozen=True):
 
     source: SourceText  #: The text, without a byte order mark.
     tree: DotTree  #: Its statements as written.
-    graph: Graph  #: What they mean.
-    #: What was read out of generosity, in source order, each with its fix if there is one.
+    graph: Graph  #: The resulting graph.
+    #: Notices about tolerated syntax, in source order, each with its fix if there is one.
     diagnostics: tuple[Diagnostic, ...]
 
 

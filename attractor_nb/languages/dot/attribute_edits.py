@@ -136,7 +136,7 @@ def _added(tree: DotTree, holder: NodeStatement | EdgeStatement, scope: Scope, n
 
 
 def _new_on_graph(tree: DotTree, name: str, literal: str) -> list[TextEdit]:
-    """A first mention: in the graph's block, else below its declarations, else in a block of its own."""
+    """A first mention: in the graph's block, else below its declarations, else in its own block."""
     page, parts = Page(tree), _of_graph(tree)
     block = next((part.block for part in parts if isinstance(part, Defaults)), None)
     if block is not None:
@@ -179,10 +179,10 @@ def node_statements(tree: DotTree, node_id: str) -> list[NodeStatement]:
 
 
 def declare_node(tree: DotTree, node_id: str) -> str:
-    """The text in which a node that only edges name has a statement of its own, and all else that it had.
+    """The text in which a node that only edges name has its own statement, and all else that it had.
 
-    It stands where the node is first named. Of a group with a name or attributes it would become a member: it
-    stands before that, unless it inherits what only the group has.
+    It is where the node is first named. Of a group with a name or attributes it would become a member: it
+    is before that, unless it inherits what only the group has.
     """
     page, before = Page(tree), lower(tree).nodes.get(node_id)
     for statement, groups in placed_statements(tree):
@@ -224,7 +224,7 @@ def reread(tree: DotTree, text: str) -> DotTree:
 
 
 def _is_remembered(group: SubgraphStatement) -> bool:
-    """Whether the graph has the group as one, and not only as a scope of defaults."""
+    """True if the graph has the group as one, and not only as a scope of defaults."""
     return group.id is not None or any(
         isinstance(part, GraphDeclaration) or (isinstance(part, Defaults) and part.scope == Scope.GRAPH)
         for part in group.body
@@ -239,7 +239,7 @@ class ChainLink(NamedTuple):
 
     @property
     def is_alone(self) -> bool:
-        """Whether it is all that its statement says."""
+        """True if it is all that its statement says."""
         return len(self.statement.ids) == 2
 
 
@@ -256,7 +256,7 @@ def link_at(tree: DotTree, position: int) -> ChainLink:
 
 
 def detached(tree: DotTree, position: int) -> str:
-    """The text in which an edge is a statement of its own; the rest of its chain stands around it."""
+    """The text in which an edge is a separate statement; the rest of its chain is around it."""
     link = link_at(tree, position)
     return tree.source.text if link.is_alone else _split(tree, link, is_kept=True)
 
@@ -277,7 +277,7 @@ def without_edge(tree: DotTree, position: int) -> str:
 
 
 def _split(tree: DotTree, link: ChainLink, *, is_kept: bool) -> str:
-    """Part a chain at a link; every comment in it stays on the part that it stands in."""
+    """Part a chain at a link; every comment in it stays on the part that it is in."""
     page = Page(tree)
     statement, at = link
     ids, text = statement.ids, page.text
@@ -329,13 +329,13 @@ class Page:
         self._starts = [comment.start for comment in tree.comments]
 
     def replace(self, start: int, end: int, text: str) -> TextEdit:
-        """The edit that puts a text in place of what stands between two offsets."""
+        """The edit that puts a text in place of what is between two offsets."""
         return TextEdit(self.tree.source.span(start, end), text)
 
     # -- statements ------------------------------------------------------------------------------------
 
     def insert_after(self, statement: Placed, text: str) -> TextEdit:
-        """A statement behind another one: on a line of its own if that one ends its line."""
+        """A statement behind another one: on its own line if that one ends its line."""
         end = self._end_of_line(statement.end)
         if end is None:
             return self.replace(statement.end, statement.end, f"; {text}")
@@ -368,7 +368,7 @@ class Page:
         return f"{self.newline}{self.indent(statement.start)}"
 
     def remove(self, statement: Placed) -> TextEdit:
-        """Take a statement out, with its line if nothing else stands there."""
+        """Take a statement out, with its line if nothing else is there."""
         start, end = statement.start, self._past(statement.end, ";")
         line = self._line_start(start)
         after = self._skip(_BLANKS, end)
@@ -395,7 +395,7 @@ class Page:
         separator = self._separator(last.end)
         if line_end is None or not self._has_comment(last.end, line_end):
             return [self.replace(last.end, last.end, f",{new_line}")]
-        # A comment stands behind the last one: it stays there.
+        # A comment is behind the last one: it stays there.
         comma = [] if separator else [self.replace(last.end, last.end, ",")]
         return [*comma, self.replace(line_end, line_end, new_line + separator)]
 
@@ -445,7 +445,7 @@ class Page:
         return found.end() if found else offset
 
     def _past(self, offset: int, separators: str) -> int:
-        """Past a separator that stands there, blanks before it included; the offset itself without one."""
+        """Past a separator that is there, blanks before it included; the offset itself without one."""
         place = self._skip(_BLANKS, offset)
         return place + 1 if self.text[place : place + 1] in tuple(separators) else offset
 

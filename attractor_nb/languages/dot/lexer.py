@@ -38,7 +38,7 @@ Token = tuple[str, int, int, Any]
 
 END: Final = "$END"
 MAX_DEPTH: Final = 20
-"""How deep groups may nest: nobody writes ten, what follows may recurse, each level lists members."""
+"""Deepest nesting of groups: ten are unusual, later steps may recurse, and each level lists members."""
 
 _ID = r"[A-Za-z_][A-Za-z0-9_]*+"
 _STRING = r'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"'
@@ -71,7 +71,7 @@ _FORBIDDEN = re.compile("[\x00\ud800-\udfff]")
 _KINDS = {"{": "LBRACE", "}": "RBRACE", "[": "LBRACK", "]": "RBRACK", ",": "COMMA", ";": "SEMICOLON"}
 _BRACES = {"LBRACE", "RBRACE"}
 _new: Final = cast("Any", tuple).__new__
-"""What the constructor of a NamedTuple calls, at half of its price."""
+"""Constructor that a NamedTuple calls, at half of its price."""
 _WORDS = {word: word.upper() for word in KEYWORDS}
 
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _Values = dict[str, AttrValue]
 _Written = dict[str, "Attr"]
 MAX_DEFAULTS: Final = 100
-"""How many defaults may be in force at once: the table has 50 attributes a scope, Graphviz about as many."""
+"""Most defaults in force at once: the table has 50 attributes for each scope, Graphviz about as many."""
 _NO_NAMES: Final = frozenset[str]()
 
 
@@ -81,7 +81,7 @@ class _Scope:
             self.edge_written = {**self.edge_written, **written}
 
     def is_crowded(self) -> bool:
-        """Whether copying these defaults to every node would cost more than reading the text."""
+        """True if copying these defaults to every node would cost more than reading the text."""
         return max(len(self.node_values), len(self.edge_values)) > MAX_DEFAULTS
 
 
@@ -170,7 +170,7 @@ class _Lowering:
         )
 
     def _set(self, group: int | None, attrs: Iterable[Attr]) -> None:
-        """Attributes of the graph, or of the group they stand in."""
+        """Attributes of the graph, or of the group they are in."""
         if group is not None:
             _read_into(self._groups[group].values, {}, self._of_subgraphs, attrs)
         else:

@@ -129,7 +129,7 @@ WORDS: Final = {
     "SEMICOLON": '";"',
     "$END": "the end of the text",
 }
-"""What a reader calls each terminal."""
+"""Name of each terminal in messages."""
 
 
 class _Row(NamedTuple):

@@ -45,7 +45,7 @@ else:
 
 
 MAX_STATEMENTS: Final = 250_000
-"""How many statements a text may have: 100,000 nodes with their edges. A megabyte of the shortest ones has
+"""Most statements of a text: 100,000 nodes with their edges. A megabyte of the shortest ones has
 twice as many, each of which costs as much as a long one."""
 
 

@@ -38,10 +38,10 @@ class Attr(NamedTuple):
 
     name: str  #: The name, without quotes.
     literal: str  #: The value as written, quotes and escapes included.
-    start: int  #: Where the name begins.
-    name_end: int  #: Where the name, quotes included, ends.
-    value_start: int  #: Where the value begins.
-    end: int  #: Where the value ends.
+    start: int  #: Position at which the name begins.
+    name_end: int  #: Position at which the name, quotes included, ends.
+    value_start: int  #: Position at which the value begins.
+    end: int  #: Position at which the value ends.
 
 
 class Name(NamedTuple):
@@ -108,7 +108,7 @@ class SubgraphStatement(NamedTuple):
 
     id: Name | None  #: Its id, or None.
     body: tuple[Statement, ...]  #: Its statements.
-    start: int  #: Where it begins.
+    start: int  #: Position at which it begins.
     body_start: int  #: Offset of its opening brace.
     end: int  #: After its closing brace.
 
@@ -128,7 +128,7 @@ class DotTree:
     body_start: int  #: Offset of the opening brace.
     end: int  #: After the closing brace.
     comments: tuple[Comment, ...] = ()  #: All comments, in order.
-    notices: tuple[Diagnostic, ...] = ()  #: What was read although the subset does not have it (rulings 1 and 3).
+    notices: tuple[Diagnostic, ...] = ()  #: Notices about syntax outside the subset that was read (rulings 1 and 3).
 
     def span(self, part: Placed) -> Span:
         """The span of a part of the tree."""

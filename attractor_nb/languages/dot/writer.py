@@ -113,7 +113,7 @@ class _Writer:
             self._write_group(child, defaults, depth)
 
     def _is_next(self, child: int, members: Sequence[str], number: int, here: set[str]) -> bool:
-        """Whether the members that an inner group adds are the very ones whose turn it is."""
+        """True if the members that an inner group adds are the very ones whose turn it is."""
         inner = self._graph.subgraphs[child].members
         first = next((member for member in inner if member not in here), None)
         if first is None or first != members[number]:
@@ -178,7 +178,7 @@ class _Writer:
 
 
 def _is_mentioned_only(node: Node) -> bool:
-    """Whether the edges alone say that there is this node (ruling 4)."""
+    """True if the edges alone say that there is this node (ruling 4)."""
     return node.is_implicit and not node.explicit
 
 
@@ -228,7 +228,7 @@ def statement_text(head: str, pairs: Sequence[str], indent: str) -> str:
     """``head [a=1, b=2]`` in one line where it fits, else one attribute a line.
 
     Args:
-        head: What stands before the attributes.
+        head: What is before the attributes.
         pairs: ``name=value`` texts.
         indent: What will be put before the first line.
     """
@@ -269,17 +269,17 @@ _SPELLING = {'"': '\\"', "\n": "\\n", "\t": "\\t", "\\": "\\\\"}
 
 
 def is_identifier(text: str) -> bool:
-    """Whether a text can be a bare id (spec 2.2) and is no keyword."""
+    """True if a text can be a bare id (spec 2.2) and is no keyword."""
     return _IDENTIFIER.match(text) is not None and text.lower() not in KEYWORDS
 
 
 def is_attribute_name(text: str) -> bool:
-    """Whether a text can name an attribute: identifiers joined by dots, no keyword."""
+    """True if a text can name an attribute: identifiers joined by dots, no keyword."""
     return _QUALIFIED.match(text) is not None and text.lower() not in KEYWORDS
 
 
 def is_too_large(literal: str) -> bool:
-    """Whether a bare number is beyond what every program can hold."""
+    """True if a bare number is beyond what every program can hold."""
     if len(literal) <= MAX_INTEGER_DIGITS:
         return False
     if _INTEGER.match(literal):
@@ -290,7 +290,7 @@ def is_too_large(literal: str) -> bool:
 
 
 def is_quoted(literal: str) -> bool:
-    """Whether a value is written as a string."""
+    """True if a value is written as a string."""
     return literal.startswith('"')
 
 
@@ -352,7 +352,7 @@ def spell(value: AttrValue) -> str:
 
 
 def embed_value(span: Span) -> SourceText:
-    """The value under a literal's span, as a text of its own whose spans point into the outer one.
+    """The value under a literal's span, as its own text whose spans point into the outer one.
 
     A condition or stylesheet error then has its caret in the DOT file, through the escapes.
 
@@ -364,7 +364,7 @@ def embed_value(span: Span) -> SourceText:
 
 
 def string_offsets(literal: str, start: int = 0) -> list[int]:
-    """For each character of a literal's value, and one past its end, where it stands in the outer text."""
+    """For each character of a literal's value, and one past its end, where it is in the outer text."""
     if not is_quoted(literal):
         return list(range(start, start + len(literal) + 1))
     offsets: list[int] = []

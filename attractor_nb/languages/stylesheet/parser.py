@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 MAX_CHARACTERS: Final = 50_000
-"""How long a stylesheet may be: room for a thousand rules, each of which looks at each node."""
+"""Longest stylesheet: room for a thousand rules, each of which is compared with each node."""
 _ESCAPE = re.compile(r"\\([\"'\\])")
 
 
@@ -119,7 +119,7 @@ PROPERTIES: Final = (
     "llm.max_tokens",
     "llm.base_url",
 )
-"""What a stylesheet can set: spec 8.4, and how and where a model is asked."""
+"""Properties of a stylesheet: spec 8.4, and the options and address of a model."""
 
 PROPERTY_ALIASES: Final = {
     "model": "llm_model",
@@ -173,7 +173,7 @@ class Stylesheet:
     """Rules in source order."""
 
     rules: tuple[StyleRule, ...] = ()  #: In source order; later ones win at equal specificity.
-    #: What is right but worth a word, in the coordinates of the stylesheet's own text.
+    #: Notices about valid parts, in the coordinates of the stylesheet's own text.
     notices: tuple[Diagnostic, ...] = field(default=(), compare=False, repr=False)
 
     @cached_property

@@ -94,7 +94,7 @@ def _is_hooked(thing: Graph | Node, name: str) -> bool:
 
 
 def _may_call(survey: Survey, node: Node) -> bool:
-    """Whether a node's handler calls tools, as far as anybody can know: those of a user's own may."""
+    """True if a node's handler calls tools, as far as anybody can know: those of a user's own may."""
     kind = survey.types[node.id]
     return _calls_tools(survey, node) or kind not in BUILT_IN_TYPES or kind in survey.options.taken_over
 
@@ -104,7 +104,7 @@ def _calls_tools(survey: Survey, node: Node) -> bool:
 
 
 def _place(thing: Node, name: str) -> Span | None:
-    """Where a hook is written: a default block gives it to many nodes."""
+    """Place of a hook: a default block gives it to many nodes."""
     span = value_span(thing, name)
     return None if span is None else span.outermost()
 
@@ -239,7 +239,7 @@ def _unworkable(survey: Survey, node: Node, choices: Sequence[GateChoice]) -> It
 
 
 def _survives_failure(survey: Survey, node: Node) -> bool:
-    """Whether something leads on from a failure of a node, or it is tried again (ruling 15)."""
+    """True if something leads on from a failure of a node, or it is tried again (ruling 15)."""
     edges = survey.graph.outgoing_edges(node.id)
     leads_on = any(edge.condition.strip() or edge.is_default for edge in edges)
     is_retried = {"max_retries", "retry_policy"} & node.attrs.keys() or {

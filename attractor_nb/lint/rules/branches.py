@@ -233,7 +233,7 @@ RULES: Final = (branch_leaves_fan_out, fan_in_off_join, gate_may_be_skipped, res
 # Rules about fan-outs and fan-ins: their branches, policies and joins (spec 4.8, 4.9; ruling 22).
 
 _PARAMETERS: Final = {K_OF_N: "join_k", QUORUM: "join_quorum"}
-"""Which attribute a join policy reads."""
+"""Attribute that a join policy reads."""
 
 
 @rule(Severity.WARNING)
@@ -323,7 +323,7 @@ def fan_out_policy(survey: Survey) -> Iterator[Finding]:
 
 
 def _is_readable(node: Node) -> bool:
-    """Whether the values of its policies are of their types; else ``bad_value`` speaks of them."""
+    """True if the values of its policies are of their types; else ``bad_value`` speaks of them."""
     if node.get("join_policy", str, JOIN_POLICIES[0]) not in JOIN_POLICIES:
         return False
     if node.get("error_policy", str, ERROR_POLICIES[0]) not in ERROR_POLICIES:

@@ -78,7 +78,7 @@ def shape_known(survey: Survey) -> Iterator[Finding]:
         near = nearest(node.shape, SHAPE_TO_TYPE)
         message = f'the shape "{node.shape}" has no handler; "{node.id}" runs as a model stage'
         fix = replacing_value(node, "shape", DEFAULT_SHAPE, f"write shape={DEFAULT_SHAPE}")
-        if near and near != DEFAULT_SHAPE:  # whoever wrote it says what a node is (ruling 40)
+        if near and near != DEFAULT_SHAPE:  # the author decides what a node is (ruling 40)
             fix = Fix(f"write shape={near}, or shape={DEFAULT_SHAPE} for a model stage")
         suffix = suggestion(near)
         if node.shape in SHAPE_ALIASES:
@@ -88,7 +88,7 @@ def shape_known(survey: Survey) -> Iterator[Finding]:
 
 
 def _is_read_as_end(survey: Survey, node: Node) -> bool:
-    """Whether a node is a start or exit by a shape that only stands for one of these (ruling 6a)."""
+    """True if a node is a start or exit by a shape that only stands for one of these (ruling 6a)."""
     canonical = SHAPE_ALIASES.get(node.shape, "")
     return bool(canonical) and not node.type and survey.types[node.id] == type_of_shape(canonical)
 
@@ -155,7 +155,7 @@ def _registering(survey: Survey, handler_type: str) -> Fix:
 
 
 def _has_no_handler(survey: Survey, node: Node) -> bool:
-    """Whether a node that is about to run has an unknown type, and a shape whose handler cannot take its place.
+    """True if a node that is about to run has an unknown type, and a shape whose handler cannot take its place.
 
     A model would answer in its place, and a tool without a command would fail after everything before it was paid for.
     """
@@ -400,7 +400,7 @@ def _unnamed(graph: Graph, node: Node) -> Iterator[Finding]:
 
 
 def _missing_inputs(node: Node, declared: Sequence[Input]) -> Iterator[Finding]:
-    """What a child would be refused for when its stage begins."""
+    """Inputs that a child lacks, for which its stage would be refused."""
     if not node.get("stack.child_autostart", bool, True):
         return
     is_manager = node.handler_type == MANAGER_TYPE
@@ -490,7 +490,7 @@ def pipeline_mappings(survey: Survey) -> Iterator[Finding]:
 
     An assignment is `name=context.key`, or `name=` and a constant: a quoted text, a number, `true`, `false`, `null`;
     commas separate them. In `pipeline.inputs` the key is the parent's, in `pipeline.outputs` the child's (spec 9.4). An
-    output has a name of its own: keys that the engine sets, such as `tool.exit_code` and `review.verdict`, are refused.
+    output has its own name: keys that the engine sets, such as `tool.exit_code` and `review.verdict`, are refused.
     A WARNING reports an input that names a field which a structured value does not have.
 
     Bad:

@@ -206,7 +206,7 @@ def _placed(survey: Survey, span: Span | None) -> Span | None:
 
 
 def _in_file(span: Span | None) -> str:
-    """Where in its file a stylesheet says so; empty for one in the source."""
+    """Place of the stylesheet's error in its file; empty for one in the source."""
     is_in_file = span is not None and span.source.host is None and not span.source.name.startswith("<")
     return f" ({span.place})" if span is not None and is_in_file else ""
 
@@ -347,7 +347,7 @@ def _own_classes(node: Node) -> tuple[str, ...]:
 
 
 def _class_spans(node: Node) -> dict[str, Span]:
-    """Where each class of a node is written."""
+    """Place of each class of a node."""
     written = node.attr_spans.get("class")
     if written is None:
         return {}

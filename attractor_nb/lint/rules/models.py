@@ -212,7 +212,7 @@ def servers_declared(survey: Survey) -> Iterator[Finding]:
 def _server_problems(
     graph: Graph, attribute: str, server: str, field: str
 ) -> Iterator[tuple[str, str, Severity | None]]:
-    """What is wrong with one attribute of a server: message, fix, and a severity of its own."""
+    """Problem of one attribute of a server: message, fix and severity."""
     text = graph.get(attribute, str, "").strip()
     has = {name: bool(graph.get(f"mcp.{server}.{name}", str, "").strip()) for name in SERVER_FIELDS}
     if field not in SERVER_FIELDS:
@@ -239,7 +239,7 @@ def _server_problems(
 def _address_problems(
     attribute: str, server: str, text: str, *, has_command: bool
 ) -> Iterator[tuple[str, str, Severity | None]]:
-    """What is wrong with the address of a server."""
+    """Problem of the address of a server."""
     if has_command:
         yield f'the MCP server "{server}" has a command and an address', "remove one of both", None
     if problem := address_problem(text):
@@ -362,7 +362,7 @@ def _set_by_stages(survey: Survey) -> tuple[str, ...]:
 
 
 def attributes(survey: Survey, name: str) -> Iterator[_Written]:
-    """An attribute wherever it is written and not blank; what nodes have from their graph stands there."""
+    """An attribute wherever it is written and not blank; what nodes have from their graph is there."""
     whole = survey.graph.get(name, str, "")
     if whole.strip():
         yield _Written(survey.graph, name, whole)

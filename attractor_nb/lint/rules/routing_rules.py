@@ -167,7 +167,7 @@ def accelerator_clash(survey: Survey) -> Iterator[Finding]:
 
 
 def _other_key(edge: Edge, label: str, taken: set[str]) -> Fix:
-    """The fix that gives a choice a key of its own, from its own letters if it has one to spare."""
+    """The fix that gives a choice its own key, from its own letters if it has one to spare."""
     text = label_text(label)
     letters = (char.upper() for char in f"{text}ABCDEFGHIJKLMNOPQRSTUVWXYZ" if char.isalnum())
     key = next((letter for letter in letters if letter not in taken), "")
@@ -214,7 +214,7 @@ def unbounded_cycle(survey: Survey) -> Iterator[Finding]:
 
 
 def _can_be_taken(survey: Survey, edge: Edge) -> bool:
-    """Whether something in a run can choose this edge."""
+    """True if something in a run can choose this edge."""
     if edge.condition.strip() or edge.label or edge.is_default:
         return True
     if survey.types[edge.source] not in _DECIDED:

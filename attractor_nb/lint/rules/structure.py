@@ -184,7 +184,7 @@ def edge_target_exists(survey: Survey) -> Iterator[Finding]:
 
 
 def _misspelt_declaration(node: Node, name: str, count: int) -> Finding:
-    """What is said of a node that no edge names, where several name the same one almost alike."""
+    """Finding about a node without edges, whose name is almost that of several edges' ends."""
     message = f'"{node.id}" is in no edge, but edges name "{name}" in {count} places; did you mean "{name}"?'
     span = node.span
     if span is not None and span.text.startswith(node.id):
@@ -479,7 +479,7 @@ def for_each(survey: Survey) -> Iterator[Finding]:
     """`for_each` names no list, or is on a stage that cannot be repeated.
 
     It is written `item in KEY`; KEY is a key of the context and may continue into a structured value. Starts, exits,
-    human gates, diamonds, fan-outs and fan-ins cannot be repeated: put them into a pipeline of their own, and repeat
+    human gates, diamonds, fan-outs and fan-ins cannot be repeated: put them into their own pipeline, and repeat
     the node that runs it. A WARNING: a key that certainly nothing sets; a manager that does not name `${item}` in its
     instructions, because its child has no inputs and so no item; and `max_items` without `for_each`.
 

@@ -112,7 +112,7 @@ def bad_value(survey: Survey) -> Iterator[Finding]:
 
 
 def _is_of_the_stylesheet(survey: Survey, suspect: Suspect) -> bool:
-    """Whether the stylesheet gave the value, where ``style_value`` says that it is none."""
+    """True if the stylesheet gave the value, where ``style_value`` says that it is none."""
     thing, name = suspect.thing, suspect.name
     return (
         isinstance(thing, Node)
@@ -326,7 +326,7 @@ def _read_as_child(suspect: Suspect, ours: str) -> Finding:
 
 
 def _has_own_handler(survey: Survey, suspect: Suspect) -> bool:
-    """Whether a handler of the caller's own executes the node, and may read what it likes."""
+    """True if a handler of the caller's own executes the node, and may read what it likes."""
     kind = survey.types.get(suspect.node_id, "")
     return bool(kind) and (kind not in BUILT_IN_TYPES or kind in survey.options.taken_over)
 

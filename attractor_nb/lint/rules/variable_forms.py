@@ -74,7 +74,7 @@ def _is_meant(found: re.Match[str], names: VariableNames) -> bool:
 
 
 def _rewritten(text: SourceText, written: str, meant: str) -> Fix:
-    """The fix that writes the form that is replaced, where the text stands in the source."""
+    """The fix that writes the form that is replaced, where the text is in the source."""
     title, place = f"write {meant}", text.text.find(written)
     if place < 0 or not text.host:
         return Fix(title)
@@ -82,7 +82,7 @@ def _rewritten(text: SourceText, written: str, meant: str) -> Fix:
 
 
 def _is_item(found: re.Match[str], node: Node) -> bool:
-    """Whether it names the item of a node that is run for each of a list, or a field of it."""
+    """True if it names the item of a node that is run for each of a list, or a field of it."""
     root = (found["dotted"] or found["braces"]).removeprefix(CONTEXT_PREFIX).partition(".")[0]
     return FOR_EACH in node.attrs and root in ITEM_KEYS
 
@@ -132,7 +132,7 @@ def _variable_of_a_pipeline(command: str, names: VariableNames, *, has_goal: boo
 
 
 def _is_set(command: str, name: str) -> bool:
-    """Whether a command sets a variable of the shell: `name=`, `for name in`, `read name`."""
+    """True if a command sets a variable of the shell: `name=`, `for name in`, `read name`."""
     return (
         re.search(rf"(?<![\w.]){re.escape(name)}=|\b(?:for|read)\s+(?:-\w+\s+)*{re.escape(name)}\b", command)
         is not None

@@ -339,7 +339,7 @@ def _is_label_asked(survey: Survey, node: Node) -> bool:
 
 
 def written_text(survey: Survey, node: Node, name: str) -> SourceText:
-    """A text as it stands in the source; the text alone where a transform has changed it."""
+    """A text as it is in the source; the text alone where a transform has changed it."""
     text, found = node.get(name, str, ""), node.attr_spans.get(name)
     if found is not None:
         source = embed_value(found.value)
@@ -349,7 +349,7 @@ def written_text(survey: Survey, node: Node, name: str) -> SourceText:
 
 
 def complaint(survey: Survey, node: Node, name: str, names: VariableNames, shown: str = "") -> str:
-    """What is wrong with a name of a value; empty for nothing, or for what nobody can tell.
+    """Problem of the name of a value; empty for none, or if it is uncertain.
 
     Args:
         survey: The graph.

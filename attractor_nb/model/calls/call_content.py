@@ -39,7 +39,7 @@ class CallInputs(msgspec.Struct, frozen=True):
     """The inputs of one call."""
 
     kind: str  #: ``model``, ``command``, ``handler`` or ``question``.
-    node_id: str  #: Who calls. It is no input: two nodes that ask the same share an answer.
+    node_id: str  #: The calling node. It is not an input: two nodes that ask the same share an answer.
     #: JSON values by name: ``prompt``, ``carried``, ``model``, ``temperature``, ``command``, ``stdin`` … Nothing that
     #: differs between two equal calls, such as a run's id or a path of its directory.
     values: Mapping[str, Any]
@@ -54,12 +54,12 @@ class CallInputs(msgspec.Struct, frozen=True):
 class StageCall(msgspec.Struct, frozen=True):
     """A stage's description of the call that its handler is about to make."""
 
-    #: What goes into it; None when the handler cannot say, and then nothing of it may be kept.
+    #: Its inputs; None when the handler cannot name them, and then its result is never stored.
     inputs: CallInputs | None
-    problem: str = ""  #: Why it cannot, or empty.
+    problem: str = ""  #: Reason why it cannot, or empty.
     #: The call may change more than the stage's own directory, as a command and an agent may.
     has_effects: bool = False
-    #: What the handler writes into the stage's directory before it calls: ``prompt.md`` …
+    #: Files that the handler writes into the stage's directory before it calls: ``prompt.md`` …
     files: Mapping[str, str] = {}
 
 
@@ -118,9 +118,9 @@ class CallSite(msgspec.Struct, frozen=True):
 class RecordedCall(msgspec.Struct, frozen=True):
     """A call and its answer."""
 
-    place: CallSite  #: Where it was made.
-    inputs: CallInputs  #: What went into it.
-    answer: Mapping[str, Any]  #: What came back, as JSON values.
+    place: CallSite  #: Place of the call.
+    inputs: CallInputs  #: Its inputs.
+    answer: Mapping[str, Any]  #: Its answer, as JSON values.
     digest: str = ""
     """That of the inputs."""
 
@@ -139,7 +139,7 @@ class RecordedCall(msgspec.Struct, frozen=True):
 # A stage's result as the cache keeps it, and what is recorded of a look into the cache.
 
 INPUTS_FILE: Final = "inputs.json"
-"""What a stage's directory says of its look into the cache."""
+"""File in a stage's directory with its cache lookup."""
 _NO_PARTS: Final = frozenset({"", ".", "..", "visits"})
 
 
@@ -155,14 +155,14 @@ class CachedStage(Record, frozen=True, kw_only=True, omit_defaults=False):
     schema_version: Literal[1] = 1  #: Version of this form.
     run_id: str = ""  #: The run that executed it.
     time: float = 0.0  #: When, in seconds since 1970 (UTC).
-    kind: str  #: What kind of stage it is.
+    kind: str  #: Kind of stage.
     node_id: str = msgspec.field(name="node")  #: Its node; ``node`` in the entry.
-    values: Mapping[str, Any] = msgspec.field(name="inputs")  #: What went into it, by name; ``inputs`` in the entry.
-    outcome: Outcome  #: How it ended, without usage.
-    usage: Usage | None = None  #: What it had consumed; None when it did not say.
+    values: Mapping[str, Any] = msgspec.field(name="inputs")  #: Its inputs, by name; ``inputs`` in the entry.
+    outcome: Outcome  #: Its outcome, without usage.
+    usage: Usage | None = None  #: Its usage; None when it did not say.
     changes: Mapping[str, Any] = {}  #: Context values that its handler set by itself, beside those of the outcome.
     logs: tuple[str, ...] = ()  #: Entries that it appended to the run log.
-    files: Mapping[str, str | FileBytes] = {}  #: What it left in its directory, by path.
+    files: Mapping[str, str | FileBytes] = {}  #: Files of its directory, by path.
     conversation: str = ""  #: Under ``full`` fidelity: what its thread had said then; empty when it saved nothing.
 
     def __post_init__(self) -> None:
@@ -200,11 +200,11 @@ class CacheLook(Record, frozen=True):
     key: str = ""  #: Digest of the inputs; empty when the stage is not one for the cache.
     inputs: Mapping[str, str] = {}  #: The first digits of each input's digest, by name.
     is_hit: bool = always(value=False)  #: The result came from the cache.
-    refused: str = ""  #: Why the stage is not one for the cache, or empty.
+    refused: str = ""  #: Reason why the stage is not cached, or empty.
     #: For a stage that was executed: what differs from the nearest earlier entry.
     changes: tuple[InputChange, ...] = ()
     compared_with: str = ""  #: The run of that entry, or of the one that was taken; empty when there was none.
-    not_kept: str = ""  #: Why its result was not kept, or empty.
+    not_kept: str = ""  #: Reason why its result was not stored, or empty.
 
 
 # The text a model answered, with what the caller should know about it.
@@ -220,9 +220,9 @@ class Response(str):
     """
 
     __slots__ = ("is_truncated", "note", "usage")
-    usage: Usage | None  #: What the call consumed, or None.
+    usage: Usage | None  #: Usage of the call, or None.
     is_truncated: bool  #: The model was cut off by a token limit: the text is not all that it had to say.
-    note: str  #: What people should know of how it came, such as a model that was asked in place of another; or empty.
+    note: str  #: Note for the user about the answer, such as a model that was asked instead of another; or empty.
 
     def __new__(cls, text: str, *, usage: Usage | None = None, is_truncated: bool = False, note: str = "") -> Self:
         """A text with its facts."""
@@ -259,7 +259,7 @@ def with_text(response: str, text: str) -> str:
 
 # The sections of a prompt, shared by the code that writes them and the code that splits them.
 #
-# Texts of several lines stand in fences that no text can end: what looks like a heading within one is text.
+# Texts of several lines are in fences that no text can end: what looks like a heading within one is text.
 
 _CONTEXT = "## Context\n\n"
 _TASK = "\n\n## Task\n\n"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Message = dict[str, Any]
 MESSAGE_TOKENS: Final = 4
-"""What a message costs beside its text."""
+"""Tokens of a message beside its text."""
 OMITTED: Final = "[output of {count} characters left out]"
 _SYSTEM_ROLES: Final = frozenset({"system", "developer"})
 
@@ -44,7 +44,7 @@ def answer_of(message: Mapping[str, Any]) -> str:
 
 
 def system_of(message: Mapping[str, Any]) -> Message | None:
-    """The part of it that is a system prompt, as a message of its own; None without one."""
+    """The part of it that is a system prompt, as a separate message; None without one."""
     if "kind" in message:
         parts = [part for part in _parts(message) if part.get("part_kind") == "system-prompt"]
         return {**message, "parts": parts} if parts else None
@@ -175,7 +175,7 @@ _PAGE_BYTES: Final = 50_000
 """A guess at a page of a document."""
 _SHOWN_DIGITS: Final = 16
 _PARTS: Final = re.compile(r"(?>(?:\{[^{}]*\}|[^,])+)")
-"""What stands between commas; those within braces separate nothing."""
+"""Parts between commas; commas within braces do not separate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +276,7 @@ def media_type_of(data: bytes) -> str:
 
 
 def is_attachment(value: object) -> bool:
-    """Whether a value of the context is an attachment."""
+    """True if a value of the context is an attachment."""
     if not isinstance(value, dict):
         return False
     entries = cast("dict[str, Any]", value)

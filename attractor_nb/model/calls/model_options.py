@@ -27,7 +27,7 @@ KNOWN: Final = {
     "parallel_tool_calls": ("parallel_tool_calls", (bool,), "true or false"),
     "service_tier": ("service_tier", (str,), "a word"),
 }
-"""What each is called by pydantic-ai, the types it may have, and these for people."""
+"""pydantic-ai's name of each option, its types, and their description."""
 _NUMBER = ((int, float), "a number")
 _COUNT = ((int,), "a whole number")
 _SAMPLING: Final = {
@@ -79,7 +79,7 @@ OURS: Final = {
     "stream": "",
     "api_key": "endpoint.NAME.key_env",
 }
-"""What has an attribute of its own, or is ours to say."""
+"""Options that have their own attribute, or that only we set."""
 
 
 def read_option(name: str, value: object) -> Any:
@@ -108,7 +108,7 @@ def read_option(name: str, value: object) -> Any:
 
 
 def is_taken(name: str, provider: str) -> bool:
-    """Whether an option is passed on to a provider.
+    """True if an option is passed on to a provider.
 
     >>> is_taken("top_p", "anthropic"), is_taken("min_p", "anthropic"), is_taken("min_p", "openai")
     (True, False, True)
@@ -117,7 +117,7 @@ def is_taken(name: str, provider: str) -> bool:
 
 
 def _is_one_of(value: object, types: tuple[type, ...]) -> bool:
-    """Whether a value has just one of these types: a boolean is no number here."""
+    """True if a value has just one of these types: a boolean is no number here."""
     return type(value) in types
 
 

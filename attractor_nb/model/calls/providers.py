@@ -37,7 +37,7 @@ class Provider(msgspec.Struct, frozen=True):
 
     @property
     def is_placed(self) -> bool:
-        """Whether it has a usual address."""
+        """True if it has a usual address."""
         return bool(self.url or self.official_url)
 
 
@@ -100,7 +100,7 @@ PROVIDERS: Final = (
     ),
 )
 COMPATIBLE: Final = "openai"
-"""Whose language most servers of one's own speak."""
+"""Provider whose API most private servers offer."""
 _BY_NAME: Final = {name: entry for entry in PROVIDERS for name in (entry.name, *entry.aliases)}
 PROVIDER_NAMES: Final = tuple(_BY_NAME)
 """All names that mean a known provider, aliases included."""
@@ -148,9 +148,9 @@ def read_model(model: str, provider: str = "") -> ModelName:
 
 
 def address_owner(name: ModelName) -> str:
-    """Whose address an address is that stands beside a model, or empty: a server of one's own.
+    """Owner of the address beside a model, or empty: a private server.
 
-    An address belongs to the provider of the model that it stands beside, and other providers' models are not
+    An address belongs to the provider of the model that it is beside, and other providers' models are not
     asked there. A model that OpenAI does not have is none of OpenAI's because a server speaks its language.
 
     >>> address_owner(read_model("gpt-5.2")), address_owner(read_model("qwen3", "openai"))
@@ -179,8 +179,8 @@ RATE_FIELDS: Final = ("requests_per_minute", "tokens_per_minute")
 class Rates(msgspec.Struct, frozen=True):
     """Bounds of what is asked in any minute; None for no bound."""
 
-    requests_per_minute: int | None = None  #: How many requests.
-    tokens_per_minute: int | None = None  #: How many tokens, sent and received.
+    requests_per_minute: int | None = None  #: Number of requests.
+    tokens_per_minute: int | None = None  #: Number of tokens, sent and received.
 
     def __bool__(self) -> bool:
         return self.requests_per_minute is not None or self.tokens_per_minute is not None
@@ -230,11 +230,11 @@ _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 class Endpoint(msgspec.Struct, frozen=True):
     """A server that speaks OpenAI's language; without an address: rates of a provider that is known by name."""
 
-    name: str  #: What ``llm_provider`` calls it, and what stands before a model's name.
+    name: str  #: Its name in ``llm_provider``, and before the name of a model.
     url: str  #: Its address, without a slash at the end; empty for a provider.
     key_env: str = ""  #: The environment variable that holds its key; empty when it asks for none.
     api: str = "chat"  #: ``chat`` (``/chat/completions``) or ``responses``.
-    rates: Rates = msgspec.field(default_factory=Rates)  #: How much it may be asked in a minute.
+    rates: Rates = msgspec.field(default_factory=Rates)  #: Its rate limits in a minute.
 
 
 def address_problem(text: str) -> str:

@@ -1,7 +1,7 @@
-"""Reasoning that stands inside the text of an answer (ruling 46): told apart from the answer.
+"""Reasoning that is inside the text of an answer (ruling 46): told apart from the answer.
 
 Servers and chat templates that know nothing of reasoning leave it in the text, between marks. An answer may also
-be *about* such marks: what stands in code or between quotes is text. The work is linear in the text's length.
+be *about* such marks: what is in code or between quotes is text. The work is linear in the text's length.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PAIRS: Final = (
     ("<|channel>thought", "<channel|>"),
     ("<unused94>", "<unused95>"),
 )
-"""What begins reasoning, and what ends it, in small letters."""
+"""Beginnings and ends of reasoning, in small letters."""
 ASIDES: Final = tuple((f"<{name}>", f"</{name}>") for name in _ASIDE_TAGS)
 """The same for elements of documents, too: they are reasoning at the beginning of an answer alone."""
 _ANSWER_BEGINS: Final = "[begin final response]"
@@ -58,7 +58,7 @@ def _any_of(name: str, words: tuple[str, ...]) -> str:
 
 
 def _name_of(mark: str) -> str:
-    """A mark as it stands among the pairs: in small letters, a tag without blanks and attributes."""
+    """A mark unchanged among the pairs: in small letters, a tag without blanks and attributes."""
     return _INSIDE_OF_TAG.sub(">", mark.lower())
 
 
@@ -81,7 +81,7 @@ PATTERNS: Final = {
     for mark in (*_OPENINGS, *_CLOSINGS, *_ASIDE_OPENINGS, *_ASIDE_CLOSINGS)
 }
 BLANKS: Final = re.compile(r"[\s\ufeff\u200b]*+")
-"""What may stand before the beginning of an answer."""
+"""Characters that may precede an answer."""
 _LONE_CLOSING: Final = re.compile(rf"^[ \t]*{_any_of('closing', _CLOSINGS)}[ \t]*$", re.IGNORECASE | re.MULTILINE)
 _CHANNELS: Final = re.compile(rf"{_CHANNEL}|<\|(?:end|return|call|start)\|>(?:assistant)?", re.IGNORECASE)
 _WORN_CHANNELS: Final = re.compile(
@@ -92,15 +92,15 @@ _WORN_AND_CUT: Final = re.compile(r"\A[\s\ufeff\u200b]*+analysis(?=\s*[A-Z{])")
 """The same, cut off before the answer."""
 _PERHAPS_CUT: Final = re.compile(r"\A[\s\ufeff\u200b]*+analysis\b(?![ \t]*[:,.])")
 _GOES_ON: Final = re.compile(r"[ \t]++[^\W_]|[-,.;:!?)/'\u2019]|\s*+\Z")
-"""What prose has behind a mark that it mentions."""
+"""Continuation of prose after a tag that it mentions."""
 _QUOTE: Final = re.compile(r'(?<!\\)"')
 
 
 class Parted(NamedTuple):
     """A text in its two parts."""
 
-    answer: str  #: What was answered; empty when the reasoning has no end.
-    reasoning: str  #: What was only considered; empty when the text has none.
+    answer: str  #: The answer; empty when the reasoning has no end.
+    reasoning: str  #: The reasoning; empty when the text has none.
 
 
 def part_reasoning(text: str, *, is_decision: bool = False) -> Parted:
@@ -136,13 +136,13 @@ class _Scan:
         self._answers: list[str] = []
         self._thoughts: list[str] = []
         self._began = 0
-        """Where the piece of the answer that is looked at begins."""
+        """Position at which the current piece of the answer begins."""
         self._unclosed: set[str] = set()
-        """What is known to close nothing any more."""
+        """Ends that are known not to occur any more."""
         self._elements: Counter[str] = Counter()
         """Elements of the answer that are open, by their ends."""
         self._last_ends: dict[str, int] = {}
-        """Where the last end of an element stands, by the end."""
+        """Position of the last end of an element, by the end."""
         self._has_answer = False
         self._line = _Line(text, 0)
         self._first = 0
@@ -243,7 +243,7 @@ class _Scan:
         return opening.end()
 
     def _is_mentioned(self, opening: re.Match[str]) -> bool:
-        """Whether a sentence goes on around a mark without an end, so that it only speaks of it."""
+        """True if a sentence continues around a mark without an end, so that it only speaks of it."""
         if self._is_decision:
             return False
         before = self._line.before
@@ -268,7 +268,7 @@ class _Scan:
         return found.end()
 
     def _is_text(self, mark: re.Match[str]) -> bool:
-        """Whether a mark stands in code or between quotes."""
+        """True if a mark is in code or between quotes."""
         return self._line_at(mark.start()).is_quoted(mark.start())
 
     def _line_at(self, position: int) -> _Line:
@@ -302,7 +302,7 @@ class _Line:
         """The last character before the position that was asked about last, but for blanks; empty for none."""
 
     def is_quoted(self, position: int) -> bool:
-        """Whether code or a quotation is open at a position behind those asked about before."""
+        """True if code or a quotation is open at a position behind those asked about before."""
         between = self._text[self._looked_at : position]
         self.before = between.rstrip()[-1:] or self.before
         self._is_code ^= between.count("`") % 2 == 1
@@ -312,7 +312,7 @@ class _Line:
         return (self._is_code and self._last_code >= position) or self._is_quotation(position)
 
     def _is_quotation(self, position: int) -> bool:
-        """Whether the quotes on both sides look like those of one: reasoning may leave one open."""
+        """True if the quotes on both sides look like those of one: reasoning may leave one open."""
         opening = self._opening_quote
         if opening is None or (opening and self._text[opening - 1].isalnum()):
             return False

@@ -19,7 +19,7 @@ class Event(OpenRecord, kw_only=True, tag_field="type", tag=True):
     sequence: Count = always(0)  #: Number in the run's log.
     time: float = always(0.0)  #: When it was announced, in seconds since 1970 (UTC).
     run_id: str = ""  #: The run it belongs to.
-    if TYPE_CHECKING:  # a field of all kinds, but where it stands in the log is another place for attempts
+    if TYPE_CHECKING:  # a field of all kinds, but where it is in the log is another place for attempts
         branch: str = ""
 
     @property

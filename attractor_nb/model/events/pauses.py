@@ -21,8 +21,8 @@ class InterviewStarted(RunEvent, kw_only=True):
     kind: str = ""  #: The question's type.
     options: tuple[tuple[str, str], ...] = ()  #: ``[key, label]`` of each choice.
     deadline: float | None = None  #: When it times out, in seconds since 1970; None for never.
-    metadata: Mapping[str, Any] = msgspec.field(default_factory=no_values)  #: What a front-end may show beside it.
-    #: What is to be filled in, as ``Form.to_plain`` has it; empty for nothing.
+    metadata: Mapping[str, Any] = msgspec.field(default_factory=no_values)  #: Further values that a front end may show.
+    #: Form to fill in, as in ``Form.to_plain``; empty for none.
     form: Mapping[str, Any] = msgspec.field(default_factory=no_values)
 
     @property
@@ -42,13 +42,13 @@ class InterviewCompleted(RunEvent, kw_only=True):
     question: str = ""  #: The question's text.
     answer: str = ""  #: Value of the answer: an option's key, yes/no, or the text.
     duration: float  #: Seconds from question to answer.
-    question_id: str = ""  #: Which question.
+    question_id: str = ""  #: Id of the question.
     stage: str = ""  #: The asking node.
     label: str = ""  #: Label of the chosen option, or empty.
     keys: tuple[str, ...] = ()  #: Keys of all chosen options, for a multi-select.
     text: str = ""  #: Free text, or empty.
-    answered_by: str = ""  #: Who or what answered.
-    form: Mapping[str, Any] = msgspec.field(default_factory=no_values)  #: What was filled in, by field.
+    answered_by: str = ""  #: Source of the answer.
+    form: Mapping[str, Any] = msgspec.field(default_factory=no_values)  #: Form values, by field.
 
     @property
     def node_id(self) -> str:
@@ -102,12 +102,12 @@ class InterviewInformed(RunEvent, kw_only=True):
 
 
 class DebuggerStopped(RunEvent, kw_only=True):
-    """The run, or a branch of it, stands between two steps until somebody has it go on."""
+    """The run, or a branch of it, is between two steps until somebody has it continue."""
 
     node: str = ""  #: The stage that is next, or that has just ended.
     moment: str = always("before")  #: ``before`` the stage, or ``after`` it, with its outcome known and no edge chosen.
     visit: Count = always(1)  #: Number of its visit.
-    breakpoint: str = ""  #: What made it stop: the text of a breakpoint, ``step`` or ``pause``.
+    breakpoint: str = ""  #: Reason of the stop: the text of a breakpoint, ``step`` or ``pause``.
 
     @property
     def node_id(self) -> str:
@@ -129,7 +129,7 @@ class DebuggerChanged(RunEvent, kw_only=True):
     context: Mapping[str, Any] = msgspec.field(default_factory=no_values)
     text: str = ""  #: For ``prompt`` the prompt, for ``pin`` the response; empty without one.
     outcome: Outcome | None = None  #: For ``outcome`` and ``pin``: the outcome; else None.
-    before: str = ""  #: For ``outcome``: what the stage had come to by itself, in words.
+    before: str = ""  #: For ``outcome``: the stage's own outcome, in words.
     visit: Count = always(0)  #: For ``outcome``: number of the visit.
 
     @property

@@ -27,7 +27,7 @@ class PipelineStarted(RunEvent, kw_only=True):
     inputs: Mapping[str, Any] = msgspec.field(default_factory=no_values)  #: Context values given by the caller.
     #: Names of those of them that prompts do not carry by themselves: what an item of a list has of the run around it.
     unlisted: tuple[str, ...] = ()
-    start_node: str = ""  #: Where the traversal begins.
+    start_node: str = ""  #: First node of the traversal.
     restart_of: str = ""  #: For a ``loop_restart``: the run directory it continues, else empty.
     #: For a ``loop_restart``: what starting over does not undo; None for every other beginning.
     carried: SurvivingTotals | None = None
@@ -48,14 +48,14 @@ class PipelineStarted(RunEvent, kw_only=True):
 class PipelineResumed(RunEvent, kw_only=True):
     """A stopped run resumes."""
 
-    next_node: str = ""  #: Where it goes on.
-    graph_hash: str = ""  #: Hash of the graph it goes on with.
+    next_node: str = ""  #: Node where it continues.
+    graph_hash: str = ""  #: Hash of the graph with which it continues.
     interrupted_node: str = ""  #: The stage that was cut off before its commit, or empty.
-    on_interrupted: str = ""  #: What becomes of it: ``rerun``, ``ask`` or ``fail``.
+    on_interrupted: str = ""  #: Rule for it: ``rerun``, ``ask`` or ``fail``.
     #: By node: what attempts had consumed that were cut off with their process (``Usage``). A request that was made and
     #: whose end is not known is a call without a known price.
     cut_off: Mapping[str, Any] = msgspec.field(default_factory=no_values)
-    #: What answers from now on, as in the manifest.
+    #: Backend from now on, as in the manifest.
     backend: str = ""
     answers: Answers = ""
 
@@ -81,8 +81,8 @@ class PipelineRewound(RunEvent, kw_only=True):
     node: str = ""  #: The node that is visited next.
     visit: Count  #: Number of the visit that it goes back behind; the next one has a new number.
     to_sequence: Count  #: The last event before that visit: those after it, up to this one, count no more.
-    stages: Count = always(0)  #: How many stages are set aside.
-    #: What going back does not undo of a run: what was spent, which visit numbers are used.
+    stages: Count = always(0)  #: Number of stages that are set aside.
+    #: Totals of a run that a rewind does not undo: spending, and used visit numbers.
     carried: SurvivingTotals | None = None
     #: Values of the context that are others from there on, as the context keeps them.
     context: Mapping[str, Any] = msgspec.field(default_factory=no_values)
@@ -102,7 +102,7 @@ class PipelineRewound(RunEvent, kw_only=True):
 
 
 class PipelineForked(RunEvent, kw_only=True):
-    """The run begins here as a fork: what stands before is a copy of its parent's way."""
+    """The run begins here as a fork: what is before is a copy of its parent's way."""
 
     node: str = ""  #: The node that is visited next.
     visit: Count  #: Number of the visit that the parent made there.
@@ -112,7 +112,7 @@ class PipelineForked(RunEvent, kw_only=True):
     #: Values of the context that are others from here on, as the context keeps them.
     context: Mapping[str, Any] = msgspec.field(default_factory=no_values)
     prompt: str = ""  #: The prompt of that node from here on, in this run; empty for that of the graph.
-    spent: Usage | None = None  #: What the parent had consumed by then; the fork counts its own alone.
+    spent: Usage | None = None  #: Usage of the parent by then; the fork counts its own alone.
 
     @property
     def description(self) -> str:
@@ -148,7 +148,7 @@ class PipelineFailed(RunEvent, kw_only=True):
 
     error: str = ""  #: The reason.
     duration: float  #: Seconds of running time.
-    is_resumable: bool = False  #: A bound or budget stopped it: with a higher one it may go on.
+    is_resumable: bool = False  #: A bound or budget stopped it: with a higher one it may continue.
     bound: str = ""  #: Name of that bound, or empty.
 
     @property
@@ -161,7 +161,7 @@ class PipelineInterrupted(RunEvent, kw_only=True):
     """The run was stopped, or paused after a step, and can be resumed."""
 
     reason: str = ""  #: ``cancelled``, ``paused``, the storage fault, or why a stage could not be executed.
-    next_node: str = ""  #: Where a resume goes on.
+    next_node: str = ""  #: Node where a resume continues.
     duration: float = always(0.0)  #: Seconds of running time.
     is_unmeasured: bool = False  #: A stage could not be executed for a reason outside the pipeline (ruling 51).
 
@@ -174,8 +174,8 @@ class PipelineInterrupted(RunEvent, kw_only=True):
 class PipelineRestarted(RunEvent, kw_only=True):
     """A ``loop_restart`` edge was taken: the run continues in a fresh directory (ruling 21)."""
 
-    target: str = ""  #: Where the fresh run begins.
-    restarts: Count  #: How many restarts there were, this one included.
+    target: str = ""  #: First node of the fresh run.
+    restarts: Count  #: Number of restarts, this one included.
     logs_root: str = ""  #: The fresh run directory.
 
     @property
@@ -186,15 +186,15 @@ class PipelineRestarted(RunEvent, kw_only=True):
 
 SessionStart = PipelineStarted | PipelineResumed | PipelineRewound | PipelineForked | PipelineRestarted
 SESSION_STARTS: Final = (PipelineStarted, PipelineResumed, PipelineRewound, PipelineForked, PipelineRestarted)
-"""With these a run begins or goes on: whoever waited before waits no more."""
+"""With these a run begins or continues: earlier waits are over."""
 
 
 class GoalGateUnsatisfied(RunEvent, kw_only=True):
     """At the exit a goal gate was not satisfied, and the run goes back (spec 3.4)."""
 
     gate: str = ""  #: The unsatisfied gate.
-    target: str = ""  #: Where the run goes on.
-    redirects: Count  #: How many times gates have sent the run back, this one included.
+    target: str = ""  #: Node where the run continues.
+    redirects: Count  #: Number of redirects by goal gates, this one included.
     passed_over: tuple[str, ...] = ()  #: Gates between target and exit that must be executed again (ruling 17).
 
     @property
@@ -277,7 +277,7 @@ class ChildStarted(StageSignal, kw_only=True):
     pipeline: str = ""  #: Name of its pipeline.
     is_taken_up: bool = False  #: The child run existed already.
     item: Count | None = None  #: The index of the item whose run it is; None for the child run of a whole stage.
-    item_count: Count = 0  #: How many items the stage has.
+    item_count: Count = 0  #: Number of items of the stage.
 
     @property
     def stage_path(self) -> str:
@@ -300,10 +300,10 @@ class ChildEnded(StageSignal, kw_only=True):
     child_id: str = ""  #: Run id of the child.
     child_root: str = ""  #: Its run directory, as in ``ChildStarted``.
     status: str = ""  #: ``completed``, ``failed`` or ``interrupted``.
-    reason: str = ""  #: Why it failed or was stopped, or empty.
-    marks: ResultMarks = ResultMarks()  #: What must be said of its result, and so of this run's (ruling 48).
+    reason: str = ""  #: Reason of the failure or stop, or empty.
+    marks: ResultMarks = ResultMarks()  #: Mark of its result, and so of this run's (ruling 48).
     item: Count | None = None  #: As in ``ChildStarted``.
-    usage: Usage | None = None  #: What it had consumed by then; None for nothing.
+    usage: Usage | None = None  #: Its usage by then; None for nothing.
 
     @property
     def description(self) -> str:
@@ -356,7 +356,7 @@ class InstructionGiven(RunEvent, kw_only=True):
 class InstructionCarried(StageSignal, kw_only=True):
     """An attempt under way received instructions that its prompt did not have."""
 
-    numbers: tuple[Count, ...] = ()  #: Which: the first that was given in this run directory is 1.
+    numbers: tuple[Count, ...] = ()  #: Their numbers: the first in this run directory is 1.
     #: ``request``: with the next request of its loop of tools; ``turn``: as the next turn of its agent.
     reach: str = ""
 

@@ -22,7 +22,7 @@ class ChildEvent(StageSignal, kw_only=True):
 
     is_durable: ClassVar[bool] = False
     child_id: str = ""  #: Run id of the child.
-    event: AnyEvent  #: What happened there; for a child's child a ``ChildEvent`` again.
+    event: AnyEvent  #: The event there; for a child's child a ``ChildEvent`` again.
 
     @property
     def description(self) -> str:

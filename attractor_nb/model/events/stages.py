@@ -75,24 +75,24 @@ class StageEnd(AttemptEvent, kw_only=True):
     branch: str = ""
     #: Every context key that the stage changed, with its new value.
     context: Mapping[str, Any] = msgspec.field(default_factory=no_values)
-    next_node: str = ""  #: Where the run goes on; empty when it ends here.
+    next_node: str = ""  #: Node where the run continues; empty when it ends here.
     edge: Count | None = None  #: Position of the edge taken in ``Graph.edges``; None for a jump or an end.
-    #: Why that way: ``condition``, ``preferred_label``, ``suggested_id``, ``default``, ``weight``, ``retry_target``,
+    #: Deciding rule: ``condition``, ``preferred_label``, ``suggested_id``, ``default``, ``weight``, ``retry_target``,
     #: ``end`` …
     route: str = ""
-    route_detail: str = ""  #: What decided it, in words: the condition and the values that it saw.
+    route_detail: str = ""  #: Reason of the decision, in words: the condition and the values that it saw.
     logs: tuple[str, ...] = ()  #: Entries the stage appended to the run log.
-    thread: str = ""  #: The thread whose conversation goes on with what the attempt saved, or empty (spec 5.4).
+    thread: str = ""  #: The thread whose conversation continues what the attempt saved, or empty (spec 5.4).
     commit: str = ""  #: The commit of the run's worktree at which the stage left it; empty where there is none.
-    #: What the node has consumed in this run, this attempt included; None when the attempt consumed nothing.
+    #: Usage of the node in this run, this attempt included; None when the attempt consumed nothing.
     node_usage: Usage | None = None
-    run_usage: Usage | None = None  #: What the whole run has consumed, likewise.
+    run_usage: Usage | None = None  #: Usage of the whole run, likewise.
     is_cached: bool = False  #: The result came from the cache: nothing was executed, and it consumed nothing.
-    saved: Usage | None = None  #: What it had consumed when it was executed; None when that is not known.
+    saved: Usage | None = None  #: Usage of its original execution; None when that is unknown.
 
     @property
     def is_commit(self) -> bool:
-        """Whether it ends the stage."""
+        """True if it ends the stage."""
         return True
 
 
@@ -115,7 +115,7 @@ class StageFailed(StageEnd, kw_only=True):
 
     @property
     def is_commit(self) -> bool:
-        """Whether it ends the stage."""
+        """True if it ends the stage."""
         return not self.will_retry
 
     @property
@@ -149,16 +149,16 @@ class StageOutput(StageSignal, kw_only=True):
 class ModelCallEnded(StageSignal, kw_only=True):
     """A model was asked once, and answered or failed."""
 
-    model: str = ""  #: Who was asked, with the provider before it: ``openai:gpt-5.2``.
+    model: str = ""  #: The model, with its provider: ``openai:gpt-5.2``.
     duration: float = always(0.0)  #: Seconds from the request to the end of the answer.
-    usage: Usage | None = None  #: What it consumed; None when nobody said.
-    #: Why the answer ended: ``stop``, ``length``, ``tool_call``, ``content_filter``; empty when the call failed.
+    usage: Usage | None = None  #: Its usage; None when it is unknown.
+    #: Finish reason of the answer: ``stop``, ``length``, ``tool_call``, ``content_filter``; empty when the call failed.
     finish: str = ""
-    error: str = ""  #: Why it failed, or empty.
+    error: str = ""  #: Reason of the failure, or empty.
     #: The kind of failure in a word of few: the HTTP status (``429``), ``timeout``, or the name of an exception's
     #: class; empty when it did not fail.
     error_type: str = ""
-    thread: str = ""  #: The conversation that it went on with, or empty.
+    thread: str = ""  #: The conversation that it continued, or empty.
     #: The model as its server names it in the answer: ``gpt-5.2-2026-05-01``; empty when it does not.
     answered_by: str = ""
 
@@ -174,8 +174,8 @@ class ModelCallEnded(StageSignal, kw_only=True):
 class ModelCallWaiting(StageSignal, kw_only=True):
     """A request waits until the rates of its provider allow it; announced when that takes over a second."""
 
-    model: str = ""  #: Who will be asked, with the provider before it.
-    seconds: float = always(0.0)  #: How long it waits at least.
+    model: str = ""  #: The model that will be asked, with its provider.
+    seconds: float = always(0.0)  #: Shortest wait in seconds.
     rates: str = ""  #: The bounds, in words: ``60 requests a minute``.
 
     @property
@@ -189,13 +189,13 @@ class ToolCallEnded(StageSignal, kw_only=True):
 
     tool: str = ""  #: Its name.
     call_id: str = ""  #: The model's name of the call.
-    #: What it was called with; long texts are cut off.
+    #: Its arguments; long texts are cut off.
     arguments: Mapping[str, Any] = msgspec.field(default_factory=no_values)
     duration: float = always(0.0)  #: Seconds, hooks included.
     result: str = ""  #: The beginning of what the model was told.
-    error: str = ""  #: Why it failed, or empty.
-    skipped: str = ""  #: Why the pre-hook skipped it, or empty.
-    #: What the hooks came to, oldest first: ``pre`` or ``post``, the exit code, and the end of what they wrote to
+    error: str = ""  #: Reason of the failure, or empty.
+    skipped: str = ""  #: Reason why the pre-hook skipped it, or empty.
+    #: Results of the hooks, oldest first: ``pre`` or ``post``, the exit code, and the end of their output on
     #: stderr.
     hooks: tuple[tuple[str, int, str], ...] = ()
 
@@ -213,11 +213,11 @@ class ToolCallEnded(StageSignal, kw_only=True):
 class ParallelStarted(StageSignal, kw_only=True):
     """A fan-out begins, or begins again because it is tried again."""
 
-    branch_count: Count = always(0)  #: How many branches it has.
-    join: str = ""  #: Where they meet; empty when they run to their ends.
+    branch_count: Count = always(0)  #: Number of branches.
+    join: str = ""  #: Their join; empty when they run to their ends.
     join_policy: str = ""  #: When it has succeeded.
-    error_policy: str = ""  #: What a failed branch means for the others.
-    max_parallel: Count = always(0)  #: How many run at the same time.
+    error_policy: str = ""  #: Effect of a failed branch on the others.
+    max_parallel: Count = always(0)  #: Number of branches that run at the same time.
 
     @property
     def description(self) -> str:
@@ -230,7 +230,7 @@ class ParallelBranchStarted(StageSignal, kw_only=True):
     """A branch begins. ``name`` is the fan-out, ``branch`` its own path, ``index`` its place from 0."""
 
     id: str = ""  #: Its id among the branches.
-    start_node: str = ""  #: Where it begins.
+    start_node: str = ""  #: First node.
     edge: Count | None = None  #: Position of the edge that leads there in ``Graph.edges``.
 
     @property
@@ -244,12 +244,12 @@ class ParallelBranchCompleted(StageSignal, kw_only=True):
 
     id: str = ""  #: Its id among the branches.
     duration: float = always(0.0)  #: Seconds, in this session.
-    success: bool = False  #: Whether it counts as a success.
+    success: bool = False  #: True if it counts as a success.
     status: str = ""  #: ``success``, ``partial_success``, ``fail``, or ``skipped`` when it was cancelled.
-    failure_reason: str = ""  #: Why it failed or was cancelled, or empty.
-    exit_id: str = ""  #: The exit node that it came to, or empty.
-    veto: str = ""  #: Why the fan-out fails whatever its policies say, or empty.
-    return_target: str = ""  #: Where the fan-out is to go on, then, or empty.
+    failure_reason: str = ""  #: Reason of the failure or cancellation, or empty.
+    exit_id: str = ""  #: The exit node that it reached, or empty.
+    veto: str = ""  #: Reason why the fan-out fails under any policy, or empty.
+    return_target: str = ""  #: Node where the fan-out continues then, or empty.
 
     @property
     def description(self) -> str:

@@ -16,7 +16,7 @@ from attractor_nb.model.vocabulary.value_forms import DEFAULT_MAX_ITEMS, FOR_EAC
 # Attributes: their scope, the type of their value, and their row in the table.
 
 AttrValue = str | int | float | bool | Duration
-"""What an attribute may hold once its type is known."""
+"""Values of an attribute once its type is known."""
 
 
 class Scope(StrEnum):
@@ -45,8 +45,8 @@ class AttributeSpec(msgspec.Struct, frozen=True):
     """One row of the table."""
 
     name: str  #: The attribute's name, dots included.
-    scope: Scope  #: Where it stands.
-    type: AttrType  #: How its value is read.
+    scope: Scope  #: Its scope.
+    type: AttrType  #: Type of its value.
     default: AttrValue | None  #: Its value when nobody says otherwise; None for "unset".
     meaning: str  #: One sentence for completion, lint and the docs.
     choices: tuple[str, ...] = ()  #: The values of a CHOICE.
@@ -69,7 +69,7 @@ REASONING_EFFORTS: Final = ("low", "medium", "high")
 RETRY_PRESETS: Final = ("none", "standard", "aggressive", "linear", "patient")
 FALLBACK_REASONS: Final = ("overlong", "refusal")
 AGENT_TOOLS: Final = ("read", "write", "list", "run")
-"""What `allowed_tools` may name."""
+"""Names that `allowed_tools` accepts."""
 
 
 def _rows(scope: Scope, *rows: AttributeSpec | tuple[str, AttrType, AttrValue | None, str]) -> list[AttributeSpec]:
@@ -83,8 +83,8 @@ _G, _NODE, _E = Scope.GRAPH, Scope.NODE, Scope.EDGE
 TABLE: Final[tuple[AttributeSpec, ...]] = (
     *_rows(
         _G,
-        ("goal", _S, "", "What the pipeline is for; `$goal` in prompts, `graph.goal` in the context."),
-        ("inputs", _S, "", "What a run is given: names with commas, `ticket, tone=plain` with a default."),
+        ("goal", _S, "", "Purpose of the pipeline; `$goal` in prompts, `graph.goal` in the context."),
+        ("inputs", _S, "", "Inputs of a run: comma-separated names, `ticket, tone=plain` with a default."),
         ("inputs_schema", _S, "", "The registered model whose fields are the inputs, with their types."),
         ("label", _S, "", "Display name of the pipeline."),
         ("model_stylesheet", _S, "", "CSS-like rules that give nodes their model (spec 8)."),
@@ -95,9 +95,9 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             "default_max_retry", _G, _I, 0, "The spec's name of `default_max_retries`.", (), "default_max_retries", 0
         ),
         AttributeSpec("retry_policy", _G, _C, None, "Backoff preset for nodes without one.", RETRY_PRESETS),
-        ("retry_target", _N, "", "Where to go when a goal gate is unsatisfied at the exit."),
-        ("fallback_retry_target", _N, "", "Where to go when `retry_target` is missing."),
-        AttributeSpec("default_fidelity", _G, _C, "", "How much earlier context prompts carry.", FIDELITY_MODES),
+        ("retry_target", _N, "", "Target when a goal gate is unsatisfied at the exit."),
+        ("fallback_retry_target", _N, "", "Target if `retry_target` is missing."),
+        AttributeSpec("default_fidelity", _G, _C, "", "Amount of earlier context in prompts.", FIDELITY_MODES),
         ("thread_id", _S, "", "The thread that nodes with `full` fidelity share by default."),
         ("llm_model", _S, "", "Model for nodes that name none."),
         ("llm_provider", _S, "", "Provider for nodes that name none."),
@@ -112,11 +112,11 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             "Base URL for the graph's model and other models of the same provider. No API key is sent.",
         ),
         ("llm_fallback", _S, "", "Models to ask in turn when a node's own fails, for nodes that name none."),
-        ("llm_fallback_on", _S, "", "When else to ask them, for nodes that do not say."),
+        ("llm_fallback_on", _S, "", "Further reasons to ask them, for nodes that name none."),
         ("llm.extra.NAME", _S, "", "Option that is passed on to the models of all nodes."),
         ("endpoint.NAME.url", _S, "", "Address of a server of your own; `NAME:model` is a model there."),
         ("endpoint.NAME.key_env", _S, "", "The environment variable that holds its key; none by default."),
-        ("endpoint.NAME.api", _S, "chat", "What it speaks: `chat` or `responses`, both of OpenAI."),
+        ("endpoint.NAME.api", _S, "chat", "API of the server: OpenAI's `chat` or `responses`."),
         AttributeSpec(
             "endpoint.NAME.requests_per_minute",
             _G,
@@ -130,7 +130,7 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             _G,
             _I,
             None,
-            "Tokens, sent and received, that they may use there in a minute.",
+            "Tokens, sent and received, that all runs of a process may use there in a minute.",
             minimum=1,
         ),
         AttributeSpec(
@@ -141,15 +141,17 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             _G,
             _C,
             "previous",
-            "What a diamond's edges see: the outcome of the stage before it, or its `own`.",
+            "Outcome that the edges of a diamond test: that of the previous stage, or its `own`.",
             ("previous", "own"),
         ),
-        AttributeSpec("max_goal_gate_redirects", _G, _I, 10, "How often unsatisfied gates may redirect.", minimum=0),
+        AttributeSpec(
+            "max_goal_gate_redirects", _G, _I, 10, "Maximum number of redirects by unsatisfied goal gates.", minimum=0
+        ),
         ("allow_many_exits", _B, False, "More than one exit node is accepted."),
         ("strict_gates", _B, False, "A goal gate that was never visited fails the run."),
         AttributeSpec("max_steps", _G, _I, 1000, "Stages the run may execute.", minimum=1),
         AttributeSpec("max_node_visits", _G, _I, None, "Visits any one node may get.", minimum=1),
-        AttributeSpec("max_restarts", _G, _I, 10, "How often `loop_restart` edges may be taken.", minimum=0),
+        AttributeSpec("max_restarts", _G, _I, 10, "Maximum number of restarts by `loop_restart` edges.", minimum=0),
         AttributeSpec("max_budget_usd", _G, _F, None, "Cost after which the run is stopped, in USD.", minimum=0),
         AttributeSpec("max_tokens_total", _G, _I, None, "Tokens after which the run is stopped.", minimum=0),
         AttributeSpec("max_duration", _G, _D, None, "Time after which the run is stopped.", minimum=1),
@@ -161,10 +163,10 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             _G,
             _C,
             None,
-            "A place of its own for the run: a `workspace` in the run directory, or a git `worktree`.",
+            "Separate working directory for the run: a `workspace` in the run directory, or a git `worktree`.",
             ISOLATIONS,
         ),
-        AttributeSpec("max_child_depth", _G, _I, 8, "How deep pipelines may be nested in this one.", minimum=1),
+        AttributeSpec("max_child_depth", _G, _I, 8, "Maximum nesting depth of pipelines in this one.", minimum=1),
         ("mcp.NAME.command", _X, "", "Command that starts the MCP server NAME, over stdin and stdout."),
         (
             "mcp.NAME.env",
@@ -177,10 +179,10 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             "mcp.NAME.headers",
             _S,
             "",
-            "Headers that the server NAME gets, with commas: `Authorization: Bearer $A_TOKEN`; one variable in each.",
+            "Comma-separated headers for the server NAME: `Authorization: Bearer $A_TOKEN`; one variable in each.",
         ),
         AttributeSpec(
-            "mcp.NAME.timeout", _G, _D, Duration(120_000), "How long one tool of the server NAME may take.", minimum=1
+            "mcp.NAME.timeout", _G, _D, Duration(120_000), "Time limit of one tool call of the server NAME.", minimum=1
         ),
         ("tool_hooks.pre", _X, "", "Command before each tool call of a model (spec 9.7)."),
         ("tool_hooks.post", _X, "", "Command after each tool call of a model (spec 9.7)."),
@@ -210,16 +212,16 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
         AttributeSpec("max_retries", _NODE, _I, None, "Additional attempts beyond the first.", minimum=0),
         AttributeSpec("retry_policy", _NODE, _C, None, "Backoff preset between attempts (spec 3.6).", RETRY_PRESETS),
         ("goal_gate", _B, False, "This node must succeed before the run may end."),
-        ("retry_target", _N, "", "Where to go when this node has failed."),
-        ("fallback_retry_target", _N, "", "Where to go when `retry_target` is missing."),
-        AttributeSpec("fidelity", _NODE, _C, "", "How much earlier context the prompt carries.", FIDELITY_MODES),
+        ("retry_target", _N, "", "Target after a failure of this node."),
+        ("fallback_retry_target", _N, "", "Target if `retry_target` is missing."),
+        AttributeSpec("fidelity", _NODE, _C, "", "Amount of earlier context in the prompt.", FIDELITY_MODES),
         (
             "attach",
             _S,
             "",
-            "Images and PDFs that the model is shown: `${photo}`, paths in the working directory; commas.",
+            "Images and PDFs for the model, comma-separated: `${photo}`, paths in the working directory.",
         ),
-        ("carry", _S, "", "Context keys, with commas, that the prompt carries whole, such as `plan.response`."),
+        ("carry", _S, "", "Comma-separated context keys that the prompt contains completely, such as `plan.response`."),
         ("thread_id", _S, "", "Thread to reuse under `full` fidelity."),
         ("class", _S, "", "Comma-separated classes for the model stylesheet."),
         AttributeSpec("timeout", _NODE, _D, None, "Time one attempt may take.", minimum=1),
@@ -233,7 +235,7 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             _NODE,
             _C,
             None,
-            "What a resume does with a stage that was cut off: run it again, ask, or fail.",
+            "Rule of a resume for an interrupted stage: run it again, ask, or fail.",
             ("rerun", "ask", "fail"),
         ),
         ("idempotent", _B, False, "The tool may be run again without harm."),
@@ -243,7 +245,7 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             _NODE,
             _C,
             "sh",
-            "What runs `tool_command`: `sh`, or `bash` with `pipefail`, where a pipe fails with its first failure.",
+            "Shell of `tool_command`: `sh`, or `bash` with `pipefail`, where a pipe fails with its first failure.",
             ("sh", "bash"),
         ),
         ("tool_hooks.pre", _X, "", "Command before each tool call of this node's model."),
@@ -252,21 +254,21 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             "tool_hooks.timeout", _NODE, _D, Duration(30_000), "Time each of these commands may take.", minimum=1
         ),
         ("human.default_choice", _S, "", "The choice taken when a gate times out: target, key or label."),
-        AttributeSpec("human.timeout", _NODE, _D, None, "How long a gate waits for its answer.", minimum=1),
+        AttributeSpec("human.timeout", _NODE, _D, None, "Time limit for the answer of a gate.", minimum=1),
         ("human.prompt", _S, "", "Longer text under a gate's question; variables as in `prompt`."),
         ("human.form", _S, "", "Name of the registered model that is filled in as a form at a gate."),
         (
             "human.review",
             _S,
             "",
-            "What a gate shows beside its question: files of stages, `plan/response.md`, with commas.",
+            "Files of stages that a gate shows beside its question, comma-separated: `plan/response.md`.",
         ),
         AttributeSpec(
             "human.type",
             _NODE,
             _C,
             "multiple_choice",
-            "What kind of answer a gate asks for (spec 6.2).",
+            "Kind of answer that a gate asks for (spec 6.2).",
             ("multiple_choice", "yes_no", "confirmation", "freeform", "multi_select"),
         ),
         AttributeSpec(
@@ -300,7 +302,7 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             "llm_fallback_on",
             _S,
             "",
-            "When else to ask them: `overlong` (the prompt does not fit), `refusal`, with commas.",
+            "Further reasons to ask them, comma-separated: `overlong` (the prompt does not fit), `refusal`.",
         ),
         (
             "allowed_tools",
@@ -323,7 +325,7 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             _NODE,
             _C,
             "wait_all",
-            "When a fan-out, or a stage with `for_each`, is complete (spec 4.8).",
+            "Policy that completes a fan-out, or a stage with `for_each` (spec 4.8).",
             ("wait_all", "first_success", "k_of_n", "quorum"),
         ),
         AttributeSpec("join_k", _NODE, _I, None, "Branches, or items, that must succeed under `k_of_n`.", minimum=1),
@@ -333,7 +335,7 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             _NODE,
             _C,
             "continue",
-            "What a failed branch, or item, means for the others (spec 4.8).",
+            "Effect of a failed branch, or item, on the others (spec 4.8).",
             ("continue", "fail_fast", "ignore"),
         ),
         AttributeSpec("max_parallel", _NODE, _I, 4, "Branches, or items, that run at the same time.", minimum=1),
@@ -346,22 +348,24 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             _NODE,
             _C,
             "none",
-            "Which context changes of the branches the fan-in copies into the run (spec 4.9).",
+            "Context changes of the branches that the fan-in copies into the run (spec 4.9).",
             ("none", "best", "all"),
         ),
         ("stack.child_dotfile", _S, "", "The pipeline that this manager supervises."),
         ("stack.child_pipeline", _S, "", "The registered pipeline that this manager supervises, by its name."),
         ("stack.child_workdir", _S, "", "Directory in which this child's commands run."),
         ("stack.child_autostart", _B, True, "`true`: start the child run. `false`: attach to a running one."),
-        ("stack.child_run", _S, "", "Run directory of a child that somebody else started."),
-        ("manager.poll_interval", _D, Duration(45_000), "Pause between two looks at the child."),
-        AttributeSpec("manager.max_cycles", _NODE, _I, 1000, "Looks at the child before giving up.", minimum=1),
+        ("stack.child_run", _S, "", "Run directory of a child run that was started elsewhere."),
+        ("manager.poll_interval", _D, Duration(45_000), "Time between two checks of the child."),
+        AttributeSpec(
+            "manager.max_cycles", _NODE, _I, 1000, "Checks of the child before the manager gives up.", minimum=1
+        ),
         ("manager.stop_condition", _S, "", "Condition that ends the supervision."),
-        ("manager.actions", _S, "observe,wait", "What the manager does in a cycle: observe, steer, wait."),
-        ("manager.guard", _S, "", "Condition for going on; while it does not hold, the manager steers."),
+        ("manager.actions", _S, "observe,wait", "Actions of the manager in a cycle: observe, steer, wait."),
+        ("manager.guard", _S, "", "Condition that should hold; while it does not, the manager steers."),
         ("manager.guard_function", _S, "", "Registered function that judges the child, by its name."),
         ("manager.escalate", _S, "", "Condition on which the manager stops its child and fails."),
-        ("manager.instructions", _S, "", "What the manager tells its child when it steers."),
+        ("manager.instructions", _S, "", "Instruction that the manager gives when it steers."),
         AttributeSpec(
             "manager.steer_cooldown",
             _NODE,
@@ -373,8 +377,8 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
         ("pipeline.dotfile", _S, "", "The pipeline that this stage runs (spec 9.4)."),
         ("function", _S, "", "The registered Python function that this stage calls, by its name."),
         ("pipeline.name", _S, "", "The registered pipeline that this stage runs, by its name."),
-        ("pipeline.inputs", _S, "", "What it begins with: `name=context.key, name='text', name=3`."),
-        ("pipeline.outputs", _S, "", "What comes back: `key=context.key_of_the_child`."),
+        ("pipeline.inputs", _S, "", "Inputs of the child: `name=context.key, name='text', name=3`."),
+        ("pipeline.outputs", _S, "", "Outputs of the child: `key=context.key_of_the_child`."),
     ),
     *_rows(
         _E,
@@ -390,7 +394,7 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
 )
 
 
-# Names of attributes that other tools read: aliases of ours, and those of Graphviz.
+# Names of attributes that other tools read: our own aliases, and those of Graphviz.
 
 CHILD_FILE: Final = "pipeline.dotfile"
 CHILD_FILES: Final = ("dot_file", "dotfile")

@@ -15,9 +15,10 @@ CASSETTE_MODES: Final = ("record", "replay", "auto")
 
 OF_A_RUN: Final = {
     "params": "The inputs of the run, by name; the context has them before the first stage.",
-    "backend": "What answers prompts: simulated, local, llm, claude, codex, gemini, a function or a backend.",
-    "interviewer": "Who answers gates: auto, console, deferred (run.answer), pause (the run stops there, answered "
-    "later), refuse, a function or an interviewer; by default the view of the run, or the terminal when there is none.",
+    "backend": "The backend for prompts: simulated, local, llm, claude, codex, gemini, a function or a backend.",
+    "interviewer": "The interviewer at gates: auto, console, deferred (run.answer), pause (the run stops there, "
+    "answered later), refuse, a function or an interviewer; by default the view of the run, or the terminal when "
+    "there is none.",
     "trust": "Trust the commands of a pipeline from another source, for this call: True, or their hash.",
     "max_steps": "Stop after this many stages.",
     "max_node_visits": "Stop after this many visits to one node.",
@@ -27,28 +28,29 @@ OF_A_RUN: Final = {
     "max_tokens_total": "Stop at this many tokens.",
     "max_duration": "Stop after this running time (90s, 15m, 2h), even in the middle of a stage.",
     "logs_root": "The run's own directory; it must be new or empty.",
-    "runs_dir": "Where run directories are made; .attractor/runs by default.",
+    "runs_dir": "The folder for new run directories; .attractor/runs by default.",
     "durability": "full: commits survive a power loss; fast: they survive a killed process; none: nothing is stored.",
-    "workdir": "Where commands, agents and tools of models work; the current directory by default.",
+    "workdir": "The working directory of commands, agents and tools of models; the current directory by default.",
     "isolation": "The run's own working directory: workspace (a folder in the run directory), worktree (a "
     "git worktree with a branch) or none; overrides the graph.",
     "workspace_from": "A folder, or a quoted pattern, whose files are copied into the new workspace.",
     "cache": "Store results of stages in .attractor/cache, or in the given directory, and reuse them for "
     "unchanged stages.",
-    "cassette": "Record the calls of models, commands and people in this file, and replay them from it.",
-    "cassette_mode": "replay: call nothing; record: call everything; auto, the default: call what is not recorded.",
+    "cassette": "Record the calls of models, commands and interviewers in this file, and replay them from it.",
+    "cassette_mode": "replay: make no calls; record: make and record all calls; auto, the default: "
+    "make the calls that are not recorded.",
     "stop_after": "Pause after this many stages.",
-    "breakpoints": "Where the run stops until run.debugger continues it: plan, plan->review, after:plan, "
+    "breakpoints": "Places where the run stops until run.debugger continues it: plan, plan->review, after:plan, "
     "on:error, a condition.",
     "pins": "Nodes that are not executed, each with its result: the text of the response, an Outcome, or a "
     "run that has the result.",
     "observers": "Functions that are called with every event.",
-    "is_shown": "Whether the notebook shows the run.",
-    "executor": "Where tool and model stages run: a concurrent.futures.Executor, or a function that makes "
+    "is_shown": "Show the run in the notebook.",
+    "executor": "The executor of tool and model stages: a concurrent.futures.Executor, or a function that makes "
     "one; by default in this process.",
-    "worker_wait": "How long to wait for an executor that does not answer or has no workers.",
-    "host": "Where the engine runs: thread, its own thread, or kernel, a task in the running event loop.",
-    "on_interrupted": "What to do with a stage that was cut off: rerun, ask or fail; by default as its node says.",
+    "worker_wait": "Time to wait for an executor that does not answer or has no workers.",
+    "host": "The host of the engine: thread (its own thread) or kernel (a task in the running event loop).",
+    "on_interrupted": "The rule for an interrupted stage: rerun, ask or fail; by default that of its node.",
     "take_over": "For a resume: take the run from an owner that is frozen or whose machine is gone.",
     "secrets": "Values that are removed from everything that is written, shown or raised.",
     "session": "The directory whose .founder-mode/status has the status files of parallel work "
@@ -68,7 +70,7 @@ class Flag(NamedTuple):
 
     #: The type of its value.
     kind: type = str
-    #: What the help shows for its value.
+    #: Placeholder of its value in the help.
     metavar: str = ""
     #: The lowest value of a number.
     minimum: int | None = None
@@ -100,14 +102,14 @@ FLAGS: Final = {
 """The options of a run that the command line passes on as they are, in the order of its help."""
 
 OF_A_MAP: Final = {
-    "max_parallel": "How many rows run at the same time.",
+    "max_parallel": "Number of rows that run at the same time.",
     "on_failure": "After a failed row: continue, or stop (start no further rows).",
     "outputs": "Context values that the result keeps of each row; nothing else of a row stays in memory.",
     "map_dir": "The map's own directory; it must be new or empty. By default a new one in runs_dir.",
     "max_budget_usd_all": "Start no further rows once all rows together have cost this much, in US dollars.",
     "max_tokens_all": "Start no further rows once all rows together have used this many tokens.",
     "max_duration_all": "Start no further rows once the map has run this long (90s, 15m, 2h).",
-    "ship": "What the workers of an executor get: whole rows, or single stages; by default rows, if all "
+    "ship": "The unit of work that is sent to an executor: rows or stages; by default rows, if all "
     "their stages may be run again.",
     "session": "The directory whose .founder-mode/status has the status files of the rows (status-schema); "
     "True: the working directory.",
@@ -127,7 +129,7 @@ OF_A_PIPELINE: Final = {
     "runs_dir": OF_A_RUN["runs_dir"],
     "strict": "Refuse attributes without commas between them.",
     "allow_many_exits": "Allow more than one exit node (ruling 7).",
-    "origin": "Where the text came from, if not from you: a run then needs trust= for its commands. A file "
+    "origin": "The origin of the text, if it is not your own: a run then needs trust= for its commands. A file "
     "that source names is its own origin.",
     "pipelines": "Pipelines by name, which nodes run as child runs (pipeline.name, stack.child_pipeline).",
     "guards": "Functions by name, which judge a supervised child run (manager.guard_function).",
@@ -136,6 +138,6 @@ OF_A_PIPELINE: Final = {
     "functions": "Functions by name, which nodes call as stages (function=count).",
     "child_roots": "Directories where files of child pipelines may be, in addition to the directory of the "
     "file that names them and the working directory.",
-    "ancestry": "Where a child pipeline is nested; only for internal use.",
+    "ancestry": "The parents of a nested pipeline; only for internal use.",
 }
 """Options of a pipeline."""

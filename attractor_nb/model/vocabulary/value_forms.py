@@ -78,7 +78,7 @@ def parse_duration(text: str) -> Duration | None:
     return Duration(milliseconds) if abs(milliseconds) < _MAX_MILLISECONDS else None
 
 
-# Lists with commas: of plain words, and of entries with a form of their own (pure).
+# Lists with commas: of plain words, and of entries with their own form (pure).
 
 EntryT = TypeVar("EntryT")
 QUOTED: Final = re.compile(r"""'[^']*'|"[^"]*\"""")
@@ -138,7 +138,7 @@ _ABSENT: Final = object()
 
 
 def named_value(get: Get, key: str, default: Any = None) -> Any:
-    """The value of a key as conditions and variables write it: as it stands, else as a path without ``context.``.
+    """The value of a key as conditions and variables write it: unchanged, else as a path without ``context.``.
 
     >>> stored = {"context.x": 1, "rate.verdict": {"level": "high"}}
     >>> [named_value(stored.get, key) for key in ("context.x", "x", "context.rate.verdict.level")]
@@ -245,9 +245,9 @@ ITEM_KEYS: Final = (ITEM, ITEM_INDEX)
 OUTPUTS: Final = "outputs"
 RESULTS: Final = "results"
 LIST_KEYS: Final = (OUTPUTS, RESULTS)
-"""What such a stage leaves under its own id: ``<node>.outputs``, ``<node>.results``."""
+"""Values that such a stage sets under its own id: ``<node>.outputs``, ``<node>.results``."""
 FOR_EACH_TYPE: Final = "for_each"
-"""What executes such a node, whatever its own type is. No built-in type: the attribute says it."""
+"""Handler type of such a node, for any type of its own. It is not a built-in type: the attribute selects it."""
 UNREPEATABLE: Final = frozenset({"start", "exit", "conditional", "parallel", "parallel.fan_in", HUMAN_TYPE})
 """The handler types whose nodes cannot be run once for each item."""
 _KEY: Final = r"[A-Za-z_]\w*(?:\.[\w-]+)*"
@@ -256,7 +256,7 @@ _NAMED: Final = re.compile(rf"\s*(?:[A-Za-z_]\w*\s+in\s+)?(?:\$\{{({_KEY})\}}|\$
 
 
 def is_repeated(attrs: Mapping[str, object], handler_type: str) -> bool:
-    """Whether a node of these attributes and this own type is run once for each item."""
+    """True if a node of these attributes and this own type is run once for each item."""
     return FOR_EACH in attrs and handler_type not in UNREPEATABLE
 
 

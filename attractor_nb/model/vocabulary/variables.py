@@ -6,7 +6,7 @@ One pass, no template language: what a variable stands for is put in its place a
 - `$name`: an identifier, without dots, so that `$goal.` ends a sentence.
 - `${name}`: any key of the context, such as `${plan.response}`; `${context.name}` is the same key, as in
   conditions. A key may continue into a structured value: `${rate.verdict.level}` (ruling 50).
-- `${name:tail 4000}`, `${name:head 4000}`: no more than so many characters of its text, whole lines where
+- `${name:tail 4000}`, `${name:head 4000}`: no more than that many characters of its text, whole lines where
   that leaves at least half of them.
 - `${name:default none yet}`: the words after `default` where the name names nothing, or an empty text.
 
@@ -39,7 +39,7 @@ FILTERS: Final = ("head", "tail")
 MISSING: Final[Any] = object()
 """Stands for the value of a name that names nothing."""
 NODE_KEYS: Final = ("response", "run_id")
-"""What a stage leaves under its own id: ``<node>.response``, ``<node>.run_id``."""
+"""Values that a stage sets under its own id: ``<node>.response``, ``<node>.run_id``."""
 RENDERED_ATTRIBUTES: Final = ("prompt", "label", "llm.system_prompt", "human.prompt", "manager.instructions")
 """Node attributes that models and people read. Commands are never among them (ruling 25)."""
 NAMING_ATTRIBUTES: Final = (*RENDERED_ATTRIBUTES, ATTACH)
@@ -54,13 +54,13 @@ _READ_AS_MORE: Final = re.compile(r"\$(?=[${A-Za-z_]|\Z)")
 class Variable(msgspec.Struct, frozen=True):
     """A variable as it is written."""
 
-    name: str  #: What it names.
-    start: int  #: Where it begins in the text.
-    end: int  #: Where it ends.
+    name: str  #: The name.
+    start: int  #: Position at which it begins in the text.
+    end: int  #: Position at which it ends.
     is_braced: bool = False  #: It is written with braces.
     filter: str = ""  #: ``head``, ``tail``, or empty.
-    size: int = 0  #: How many characters the filter leaves.
-    default: str | None = None  #: What is put in where the name names nothing or an empty text; None when nobody says.
+    size: int = 0  #: Number of characters that the filter keeps.
+    default: str | None = None  #: Text for a missing or empty value; None when there is none.
 
     def apply(self, value: Any) -> str:
         """The text that replaces the variable."""
@@ -117,7 +117,7 @@ def rendered(text: str, lookup: Lookup) -> str:
 def settled(text: str, name: str, value: str) -> str:
     """A text in which one variable has its value, for good, and all others are as before.
 
-    Dollar signs of the value are doubled where they would be read, so that whoever renders the text gets
+    Dollar signs of the value are doubled where they would be read, so that rendering the text gives
     what it would have got with this value among the others.
 
     >>> settled("$goal for $ticket", "goal", "save $money"), settled("$goals", "goal", "x")

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 PEOPLE: Final = frozenset({BY_CLICK, BY_INBOX, "call"})
-"""Whose answers another card announces as given elsewhere: those of interviewers speak for themselves."""
+"""Sources of answers that another card announces as given elsewhere; those of interviewers need no announcement."""
 NONE_WAITS: Final = "No question is open; the next one appears here."
 MAX_LINES: Final = 50
 """Past answers that are kept on the screen."""
@@ -57,7 +57,7 @@ class ClickedAnswer:
     gate: str  #: The question's key.
     choice: str = ""  #: Keys of what was chosen, with commas; empty for none.
     text: str = ""  #: Free text.
-    form: Mapping[str, Any] = field(default_factory=dict[str, Any])  #: What was filled in.
+    form: Mapping[str, Any] = field(default_factory=dict[str, Any])  #: Form values.
 
 
 class GateCards(anywidget.AnyWidget):
@@ -72,8 +72,8 @@ class GateCards(anywidget.AnyWidget):
     refusals = traitlets.Dict().tag(sync=True)
     shows_all = traitlets.Bool(default_value=False).tag(sync=True)  #: All at once, or one after the other.
     has_gates = traitlets.Bool(default_value=False).tag(sync=True)  #: Room for a card is kept from the beginning.
-    none = traitlets.Unicode().tag(sync=True)  #: What is said when none waits.
-    place = traitlets.Unicode().tag(sync=True)  #: The key that marks the place in a static output where it stands in.
+    none = traitlets.Unicode().tag(sync=True)  #: Text when no question is open.
+    place = traitlets.Unicode().tag(sync=True)  #: The key that marks the place in a static output where it is in.
 
     def __init__(self, answer: Callable[[ClickedAnswer], object], **traits: Any) -> None:
         """Make the widget, in the cell that shows it.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 WHOLE_INTERVAL_SECONDS: Final = 0.2
 TAIL_CHARS: Final = 2000
-"""What is kept of the latest words of a node."""
+"""Characters of a node's latest output that are kept."""
 TAILS: Final = 8
 """Of how many nodes words are kept: those that spoke last."""
 _PARTS: Final = ("nodes", "edges", "children")
@@ -43,15 +43,15 @@ class GraphView(ActingView, GateCards):
     svg = traitlets.Unicode().tag(sync=True)  #: The drawing, by ``views.drawings.svg``.
     marks = traitlets.Dict().tag(sync=True)  #: Path of the sign of each status.
     caption = traitlets.Unicode().tag(sync=True)  #: Name of the pipeline, for screen readers.
-    directory = traitlets.Unicode().tag(sync=True)  #: The run directory, for whoever has lost the kernel.
-    #: Whether the kernel says now and then that it lives.
+    directory = traitlets.Unicode().tag(sync=True)  #: The run directory, for use after the kernel is lost.
+    #: True if the kernel says now and then that it lives.
     has_beats = traitlets.Bool(default_value=False).tag(sync=True)
-    has_output = traitlets.Bool(default_value=False).tag(sync=True)  #: Whether room is reserved for streamed output.
+    has_output = traitlets.Bool(default_value=False).tag(sync=True)  #: True if room is reserved for streamed output.
     #: The whole truth: ``nodes``, ``edges``, ``children`` (the same of child runs), ``line`` (the status line),
     #: ``tails`` (the latest words of nodes, who spoke last at the end), ``debugger`` (``Debugger.to_plain``),
     #: ``others`` (``beside``), ``answer`` (``FinalAnswer``, at the end).
     states = traitlets.Dict().tag(sync=True)
-    #: Whether it can open its replay, its timeline and other runs beside itself.
+    #: True if it can open its replay, its timeline and other runs beside itself.
     has_beside = traitlets.Bool(default_value=True).tag(sync=True)
 
     def __init__(

@@ -45,8 +45,8 @@ _TEXT_STYLE: Final = "white-space:pre-wrap;overflow-wrap:anywhere;margin:6px 0"
 class FinalAnswer:
     """The final answer of a run."""
 
-    node: str  #: Who said it.
-    text: str  #: What; without secrets, and not longer than is shown.
+    node: str  #: The node.
+    text: str  #: The text; without secrets, and not longer than is shown.
 
 
 def final_answer(run: ShownRun, view: RunView) -> FinalAnswer | None:
@@ -149,10 +149,10 @@ def _next_step(call: str, status: RunStatus) -> str:
     if not call:
         return "The run is not stored: without its kernel it cannot be opened again."
     if status is RunStatus.INTERRUPTED:
-        return _lines("To look into it again, and to go on:", call, "run.resume()")
+        return _lines("To open it again and continue:", call, "run.resume()")
     if status.is_ended:
-        return _lines("To look into it again:", call)
-    return _lines("It was under way here. To go on when its kernel is gone:", call, "run.resume()")
+        return _lines("To open it again:", call)
+    return _lines("It was active here. To continue it without this kernel:", call, "run.resume()")
 
 
 def _lines(words: str, call: str, *more: str) -> str:

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 
 GATE_TYPE: Final = "wait.human"
 SETTLE_SECONDS: Final = 5.0
-"""How long the end of a run, once announced, may take until its result is there."""
+"""Time limit for the result of a run after its end was announced."""
 KEPT_INTERVAL_SECONDS: Final = 1.0
 """The shortest time between two of what is kept, but for the last."""
 HAS_THREADS: Final = sys.platform != "emscripten"
@@ -91,7 +91,7 @@ class LiveRun:
     """The live view of one run.
 
     Attributes:
-        key: Of the place in a static output where it stands in.
+        key: Of the place in a static output where it is in.
         graph_view: The widget: graph, status line, questions, output, inspector.
     """
 
@@ -106,12 +106,12 @@ class LiveRun:
         inspect: Callable[[Any, dict[str, Any]], dict[str, Any]] = answer_inspection,
         debug: Callable[[Any, dict[str, Any]], dict[str, Any]] = answer_debugging,
     ) -> None:
-        """Make the widget; call it in the cell in whose output it stands in.
+        """Make the widget; call it in the cell in whose output it is in.
 
         Args:
             run: What to show.
             views: The views of the shell, for what is opened beside this one.
-            is_followed: Whether it is about to start; otherwise it is shown as it stands.
+            is_followed: Whether it is about to start; otherwise it is shown in its current state.
             output: Where it is kept already.
             key: Of the place; a new one by default.
             inspect: Answers the inspector's questions about the run.
@@ -120,7 +120,7 @@ class LiveRun:
         self.run = run
         self.key = key or urandom(8).hex()
         self._views = views
-        # A copy of what goes on, for that changes in the engine's thread; nothing here shows attempts.
+        # A copy of what is active, for that changes in the engine's thread; nothing here shows attempts.
         self._view = copy.deepcopy(replace(run.view, attempts={})) if is_followed else run.view
         self._is_over = not is_followed
         self._started = 0.0
@@ -166,7 +166,7 @@ class LiveRun:
 
     @property
     def is_over(self) -> bool:
-        """Whether what it shows changes no more."""
+        """True if what it shows changes no more."""
         return self._is_over
 
     def show(self) -> None:
@@ -309,7 +309,7 @@ def _output_of(event: Event) -> tuple[str, str] | None:
 
 
 def _is_debugging(event: Event) -> bool:
-    """Whether an event says that a debugger looks otherwise now, here or in a child run."""
+    """True if an event says that a debugger looks otherwise now, here or in a child run."""
     while isinstance(event, ChildEvent):
         event = event.event
     return isinstance(event, DEBUGGER_NEWS)
@@ -317,7 +317,7 @@ def _is_debugging(event: Event) -> bool:
 
 # Views that open beside the live view of a run: replay, timeline, the resumed run, another run.
 #
-# Each has a place of its own, which the browser inserts where the view was requested.
+# Each has its own place, which the browser inserts where the view was requested.
 
 
 class Beside:
@@ -389,7 +389,7 @@ def _made(what: str, run: Any, views: OpenViews | None) -> Any:
 # The live views of the runs of one shell: made, found again, and let go when there are many newer ones.
 
 MOST_OVER: Final = 16
-"""How many views of runs that are over stay alive; those of older ones leave their places to what is kept."""
+"""Most live views of ended runs; older ones are replaced by their saved output."""
 
 
 class LiveRuns:
@@ -415,7 +415,7 @@ class LiveRuns:
         return view
 
     def show(self, run: ShownRun) -> None:
-        """Show a run as it stands, in the current cell."""
+        """Show a run in its current state, in the current cell."""
         if view := self.view_of(run):
             view.show()
         else:
@@ -425,9 +425,9 @@ class LiveRuns:
         """A view of a run.
 
         Args:
-            is_followed: It is about to start; otherwise it is shown as it stands.
+            is_followed: It is about to start; otherwise it is shown in its current state.
             is_shown: Display it in the current cell: what is kept first, then the view in its place.
-            key: Of the place where it stands in; a new one by default.
+            key: Of the place where it is in; a new one by default.
         """
         key = key or urandom(8).hex()
         answer = None if is_followed else final_answer(run, run.view)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 # The live table of a map: a bar and a table that follow it, and remain as a picture at its end.
 #
-# The table is displayed in the cell that starts the map. From then on a thread of its own replaces its content, a few
+# The table is displayed in the cell that starts the map. From then on its own thread replaces its content, a few
 # times a second at most, so that the kernel is free.
 
 LOGGER = own_logger(__name__)
@@ -45,7 +45,7 @@ class ShownMap(Protocol):
 
     @property
     def is_done(self) -> bool:
-        """Whether it has ended."""
+        """True if it has ended."""
         ...
 
     def when_done(self, function: Callable[[], object], /) -> None:
@@ -64,7 +64,7 @@ class LiveMap:
 
     @property
     def is_over(self) -> bool:
-        """Whether the last picture is in its place."""
+        """True if the last picture is in its place."""
         return self._is_over.is_set()
 
     def show(self, shown: ShownMap) -> None:
@@ -107,7 +107,7 @@ class LiveMap:
 
 # The live table of a session of agents, which remains as a static one at its end.
 #
-# The table is displayed in the cell that asks for it. From then on a thread of its own replaces its content, so that
+# The table is displayed in the cell that asks for it. From then on its own thread replaces its content, so that
 # the kernel is free; a saved notebook shows the last state on any page.
 
 SESSION_INTERVAL_SECONDS: Final = 1.0
@@ -122,7 +122,7 @@ def watch_session(
 ) -> None:
     """Show a session in this cell until it has ended.
 
-    Where nobody looks on (nbconvert, papermill), and in a terminal, it is shown as it stands.
+    Where nobody looks on (nbconvert, papermill), and in a terminal, it is shown in its current state.
 
     Args:
         session_dir: The session; None for the active one of the working directory.

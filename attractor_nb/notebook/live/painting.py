@@ -81,7 +81,7 @@ class ThreadPainter:
             if self._beat:
                 self._beat()
         except Exception:  # a fault of the display is never the run's
-            LOGGER.exception("the live view could not be told that the kernel lives")
+            LOGGER.exception("the live view could not be sent a heartbeat")
 
 
 class LoopPainter:

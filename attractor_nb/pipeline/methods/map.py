@@ -50,7 +50,7 @@ class OverRows(Definition):
     def map(
         self, params: Iterable[Mapping[str, Any]], *, wait: bool = False, **options: Unpack[MapKeywords]
     ) -> MapRun | MapResult:
-        """Run this pipeline over many inputs, several at a time; each row is a run of its own.
+        """Run this pipeline over many inputs, several at a time; each row is a separate run.
 
         Args:
             params: The inputs of each row: dicts, or a pandas DataFrame.
@@ -119,7 +119,7 @@ class ResumingMap(Definition):
         wait: bool = False,
         **options: Unpack[ResumeMapKeywords],
     ) -> MapRun | MapResult:
-        """Go on with a map: finished rows are read, not run; interrupted ones resumed, missing ones started.
+        """Resume a map: finished rows are read, not run; interrupted ones resumed, missing ones started.
 
         Args:
             directory: The map, or its directory.
@@ -129,7 +129,7 @@ class ResumingMap(Definition):
             wait: Block until the end.
 
         Raises:
-            RunNotFound, RunLocked, GraphChanged, InputsChanged, CheckpointCorrupt: It cannot go on, and why.
+            RunNotFound, RunLocked, GraphChanged, InputsChanged, CheckpointCorrupt: It cannot continue, and why.
             OptionError: An option is unusable, or nothing of the map was kept.
             UntrustedSource: The pipeline's commands come from elsewhere and are not trusted.
         """

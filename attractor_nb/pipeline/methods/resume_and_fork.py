@@ -59,7 +59,7 @@ class ResumingRun(Execution):
         wait: bool = False,
         **options: Unpack[ResumeKeywords],
     ) -> Self | RunResult:
-        """Go on with this run where it stopped, or from before a visit; see ``Pipeline.resume``.
+        """Resume this run where it stopped, or from before a visit; see ``Pipeline.resume``.
 
         Args:
             on_graph_change: ``error``, ``warn`` or ``accept`` when the graph is not the one that ran.
@@ -70,7 +70,7 @@ class ResumingRun(Execution):
             wait: Block until the end, and return the result in place of the handle.
 
         Raises:
-            RunError: It goes on; or as of ``Pipeline.resume``.
+            RunError: It continues; or as of ``Pipeline.resume``.
         """
         from attractor_nb.runtime.launch import resume_run  # noqa: PLC0415 - loads an engine
         from attractor_nb.runtime.rewind import read_rewind  # noqa: PLC0415 - as above
@@ -125,7 +125,7 @@ class ResumingRun(Execution):
         wait: bool = False,
         **options: Unpack[ResumeKeywords],
     ) -> Self | RunResult:
-        """Go on from just before a visit of a node; what came after is set aside and stays in the log.
+        """Continue from just before a visit of a node; later stages are set aside and stay in the log.
 
         Args:
             node: The node.
@@ -136,7 +136,7 @@ class ResumingRun(Execution):
             wait: Block until the end, and return the result in place of the handle.
 
         Raises:
-            RunError: It goes on, or has no such visit; or as of ``Pipeline.resume``.
+            RunError: It continues, or has no such visit; or as of ``Pipeline.resume``.
         """
         target: dict[str, Any] = {"rewind_to": node, "visit": visit, "context": context, "prompt": prompt}
         return self.resume(on_graph_change=on_graph_change, wait=wait, **target, **options)
@@ -155,7 +155,7 @@ class ResumingRun(Execution):
 
 
 class Forking(Execution):
-    """Going another way from a visit of a run, as a run of its own."""
+    """Going another way from a visit of a run, as a separate run."""
 
     @typing.overload
     def fork(
@@ -196,7 +196,7 @@ class Forking(Execution):
         wait: bool = False,
         **options: Unpack[ResumeKeywords],
     ) -> Self | RunResult:
-        """Begin a run of its own that goes another way from just before a visit of a node, and start it.
+        """Begin a separate run that goes another way from just before a visit of a node, and start it.
 
         It is made beside this run, and bounds and backend are this run's, unless others are given.
 
@@ -205,7 +205,7 @@ class Forking(Execution):
             visit: Before which of its visits, by number; the latest by default.
             context: Values of the context that are others in the fork.
             prompt: The prompt of that node in the fork.
-            pipeline: What goes on in place of what this run ran.
+            pipeline: What continues in place of what this run ran.
             on_graph_change: As of ``Pipeline.resume``; with a pipeline given the change is accepted.
             wait: Block until the end, and return the result in place of the handle.
 

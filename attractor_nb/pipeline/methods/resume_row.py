@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Resumable(RunSummary):
-    """A line of ``runs()`` whose run can go on."""
+    """A line of ``runs()`` whose run can continue."""
 
     __slots__ = ()
 
@@ -57,7 +57,7 @@ class Resumable(RunSummary):
         wait: bool = False,
         **options: Unpack[ResumeKeywords],
     ) -> Run | RunResult:
-        """Go on with it; see ``Pipeline.resume``.
+        """Resume it; see ``Pipeline.resume``.
 
         Args:
             on_graph_change: ``error``, ``warn`` or ``accept`` when the graph is not the one that ran.
@@ -73,6 +73,6 @@ class Resumable(RunSummary):
         from attractor_nb.pipeline.run import Run  # noqa: PLC0415 - a list needs no engine
 
         if self.kind == "map":
-            raise RunError(f"{self.logs_root} is a map", hint="pipeline.resume_map(directory) goes on with it")
+            raise RunError(f"{self.logs_root} is a map", hint="pipeline.resume_map(directory) continues it")
         target: dict[str, Any] = {"rewind_to": rewind_to, "visit": visit, "context": context, "prompt": prompt}
         return Run.load(self.logs_root).resume(on_graph_change=on_graph_change, wait=wait, **target, **options)

@@ -121,9 +121,9 @@ class ResumingDirectory(Definition):
         wait: bool = False,
         **options: Unpack[ResumeKeywords],
     ) -> Run | RunResult:
-        """Go on with a run that was stopped, or that a bound ended; nothing committed is run again.
+        """Resume a run that was stopped, or that a bound ended; nothing committed is run again.
 
-        With ``rewind_to`` any run goes on from just before a visit of that node: context, routing and
+        With ``rewind_to`` any run continues from just before a visit of that node: context, routing and
         answers are as they were there, and what came after is set aside, not erased. Bounds, backend and
         workdir are those that the run had, unless others are given; its directory and inputs stay, but a run
         of the older layout gets a new directory.
@@ -138,7 +138,7 @@ class ResumingDirectory(Definition):
             wait: Block until the end, and return the result in place of the handle.
 
         Raises:
-            RunNotFound, RunLocked, GraphChanged, CheckpointCorrupt: It cannot go on, and why.
+            RunNotFound, RunLocked, GraphChanged, CheckpointCorrupt: It cannot continue, and why.
             UntrustedSource: The pipeline's commands come from elsewhere and are not trusted.
             RunError: The run has ended and there is nothing to resume; or it has no such visit.
         """
@@ -213,7 +213,7 @@ class Trying(Definition):
         launch.refuse_own_loop(chosen.host)
         if chosen.durability == "none":
             raise OptionError(
-                'steps go on from a run directory, and durability="none" keeps none', hint='use durability="fast"'
+                'steps continue in a run directory, and durability="none" keeps none', hint='use durability="fast"'
             )
         with held_interrupts() as interrupt:
             if before is None:

@@ -28,7 +28,7 @@ class Why(Struct, frozen=True):
 
     node_id: str  #: The node.
     is_hit: bool  #: Its result came from the cache.
-    reason: str  #: Why, in one sentence.
+    reason: str  #: The reason, in one sentence.
     #: For a stage that was executed: what differs from the nearest earlier result of this node.
     changes: tuple[InputChange, ...] = ()
     compared_with: str = ""  #: The run of that result, or of the one that was taken; empty when there was none.

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 ResultT = TypeVar("ResultT")
 SLICE_SECONDS = 0.25
 """A wait wakes this often: an interrupt must find something that it can break."""
-STAND_SECONDS = 1.0
-"""How long a run may stand at one breakpoint while it is waited for: an observer has it go on at once."""
+PAUSE_SECONDS = 1.0
+"""Longest pause at one breakpoint while a call waits for the run: an observer continues it at once."""
 
 
 class RunStopped(RunInterrupted, asyncio.CancelledError):
@@ -50,23 +50,23 @@ class HandleJob(Generic[ResultT]):
 
     Attributes:
         what: What a message calls it.
-        how_to_go_on: Hint for a caller who has stopped it.
+        resume_hint: Hint for a caller who has stopped it.
         job: The job that does it, once there is one.
         result: Its result, when it is over.
         stop_for_nobody: Stops it when its caller is interrupted before receiving the handle, and raises
             ``RunInterrupted``.
     """
 
-    def __init__(self, what: str, how_to_go_on: str = "continue with run.resume()") -> None:
+    def __init__(self, what: str, resume_hint: str = "continue with run.resume()") -> None:
         self.what = what
-        self.how_to_go_on = how_to_go_on
+        self.resume_hint = resume_hint
         self.job: HostedTask | None = None
         self.result: ResultT | None = None
         self.stop_for_nobody: Callable[[], None] = _nothing
 
     @property
     def is_in_this_loop(self) -> bool:
-        """Whether the event loop that runs here is the one in which it is done."""
+        """True if the event loop that runs here is the one in which it is done."""
         return self.job is not None and self.job.is_in_this_thread
 
 
@@ -75,14 +75,14 @@ class Handle(Generic[ResultT]):
 
     def __init__(self, work: HandleJob[ResultT]) -> None:
         self._work = work
-        self._stands: tuple[Stop, float] | None = None
+        self._pause: tuple[Stop, float] | None = None
         work.stop_for_nobody = self._stop_for_nobody
 
     # -- looking and stopping ------------------------------------------------------------------------
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing more will happen by itself."""
+        """True if nothing more will happen by itself."""
         job = self._work.job
         return self._work.result is not None or (job is not None and job.future.done())
 
@@ -131,7 +131,7 @@ class Handle(Generic[ResultT]):
                     left = SLICE_SECONDS if give_up is None else min(SLICE_SECONDS, give_up - time.monotonic())
                     wait_for_end({future}, max(0.0, left))
                     if give_up is not None and time.monotonic() >= give_up and not future.done():
-                        raise TimeoutError(f"{self._work.what} has not ended in {timeout} s; it goes on")
+                        raise TimeoutError(f"{self._work.what} has not ended in {timeout} s; it continues")
                     self._check_wait(is_blocking=True)
                 if not interrupt.is_noted:
                     return future.result()
@@ -167,7 +167,7 @@ class Handle(Generic[ResultT]):
                 self.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await self._stopped(waiting)
-                raise RunStopped(self._where_stopped(), hint=self._work.how_to_go_on) from None
+                raise RunStopped(self._where_stopped(), hint=self._work.resume_hint) from None
             raise self._interruption()
 
     async def _stopped(self, waiting: asyncio.Future[Any]) -> None:
@@ -187,10 +187,10 @@ class Handle(Generic[ResultT]):
         check_wait([gate for gate in self.gates if not gate.is_with_interviewer], is_blocking=is_blocking)
         stop, now = next(iter(self.stops), None), time.monotonic()
         if stop is None or can_be_clicked(is_blocking=is_blocking):
-            self._stands = None
-        elif self._stands is None or self._stands[0] is not stop:
-            self._stands = stop, now
-        elif now - self._stands[1] >= STAND_SECONDS:
+            self._pause = None
+        elif self._pause is None or self._pause[0] is not stop:
+            self._pause = stop, now
+        elif now - self._pause[1] >= PAUSE_SECONDS:
             raise RunStands(
                 f"{self._work.what} is {stop} and cannot end",
                 hint="continue it first: run.debugger.continue_(), or step()",
@@ -230,7 +230,7 @@ class Handle(Generic[ResultT]):
 
     def _interruption(self) -> RunInterrupted:
         """The error for an interrupt: where the run stopped, or that it had just ended."""
-        return RunInterrupted(self._where_stopped(), hint=self._work.how_to_go_on)
+        return RunInterrupted(self._where_stopped(), hint=self._work.resume_hint)
 
     def _never_begun(self) -> RunInterrupted:
         return RunInterrupted(f"{self._work.what} was stopped before it began")
@@ -249,7 +249,7 @@ def _take_error(waiting: asyncio.Future[Any]) -> None:
         waiting.exception()
 
 
-# Hosts of the engine's coroutines: a thread of their own, or the running loop.
+# Hosts of the engine's coroutines: a separate thread, or the running loop.
 #
 # The thread host is the default: one daemon thread per process with its own loop, so that a cell or a
 # script continues at once and a button's click finds the kernel free. The kernel host runs in the loop
@@ -262,9 +262,9 @@ LOGGER = own_logger(__name__)
 HostedWork = Callable[[], Coroutine[Any, Any, Any]]
 T = TypeVar("T")
 CALL_SECONDS: Final = 30.0
-"""How long a call may wait for the loop of a job: a stage of a plain function cannot hold it, a bug can."""
+"""Time limit for a call to reach the loop of a job: a plain function cannot block the loop, a bug can."""
 STOP_SECONDS = 10.0
-"""How long somebody who stops a job waits for its end."""
+"""Time limit for a job to end after it was stopped."""
 
 
 class HostedTask:
@@ -286,12 +286,12 @@ class HostedTask:
         self._has_begun = False
 
     def is_of(self, loop: asyncio.AbstractEventLoop | None) -> bool:
-        """Whether that loop runs it."""
+        """True if that loop runs it."""
         return self._loop is loop
 
     @property
     def is_in_this_thread(self) -> bool:
-        """Whether the loop that runs it is the one that runs here: waiting here would stop it."""
+        """True if the loop that runs it is the one that runs here: waiting here would stop it."""
         return is_running_here(self._loop)
 
     def start(self, work: HostedWork) -> None:
@@ -410,16 +410,16 @@ class _ThreadHost:
         """Stop what runs here. Those of other loops have ended with them, and a fork takes no job along."""
         if self._process_id == os.getpid():
             mine = [job for job in live_jobs() if job.is_of(self._loop)]
-            stop_jobs(mine, "the program ended, and nobody had waited for it")
+            stop_jobs(mine, "the program ended without waiting for the run")
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
-    """Run the loop for ever: the SystemExit of one run's plug-in must not end all the other runs."""
+    """Run the loop forever: the SystemExit of one run's plug-in must not end all the other runs."""
     while not loop.is_closed():
         try:
             loop.run_forever()
         except (KeyboardInterrupt, SystemExit):
-            LOGGER.exception("something that a run called tried to end the engine")
+            LOGGER.exception("code that a run called tried to end the engine")
 
 
 _THREAD_HOST = _ThreadHost()
@@ -439,7 +439,7 @@ def check_host(host: object) -> None:
 
 
 def new_job(host: str, title: str) -> HostedTask:
-    """A job on a host, not yet started: whoever may cancel it can be told of it before.
+    """A job on a host, not yet started: code that may cancel it can register it before.
 
     Args:
         host: ``thread`` or ``kernel``.

@@ -60,7 +60,7 @@ def restored_state(plan: Plan, stored: StoredRun, before: RunState | None = None
         except ValueError as error:
             raise CheckpointCorrupt(
                 f"{stored.logs_root}: the state in checkpoint.json has a foreign shape ({error})",
-                hint="remove checkpoint*.json: the log alone is enough to go on",
+                hint="remove checkpoint*.json: the log alone is enough to resume",
             ) from None
     state.apply_all(events, diamonds_of(plan))
     return state

@@ -59,12 +59,12 @@ class StageView:
     """The latest visit of a stage."""
 
     node_id: str  #: The node.
-    prompt: str | None  #: What was sent to the model, or None.
-    response: str | None  #: What came back, or None.
-    carried: str | None  #: What it was given of the stages before, and how (``carried.md``); None when nothing.
-    outcome: Outcome | None  #: How it ended; None while it has not.
-    visits: int  #: How often it was committed.
-    usage: Usage | None  #: What all its attempts of all visits consumed; None when it did not say.
+    prompt: str | None  #: Prompt sent to the model, or None.
+    response: str | None  #: Response, or None.
+    carried: str | None  #: Context received from earlier stages (``carried.md``); None when there was none.
+    outcome: Outcome | None  #: Its outcome; None while it has not ended.
+    visits: int  #: Number of commits.
+    usage: Usage | None  #: Usage of all its attempts of all visits; None when it did not say.
     attempts: tuple[AttemptSpending, ...]  #: The same by attempt, in the order of their ends.
     #: Reads any other file of the stage's directory by name.
     files: Callable[[str], str | None] = field(repr=False, compare=False)
@@ -174,12 +174,12 @@ class RunResult(DisplayedPicture):
 
     @property
     def is_success(self) -> bool:
-        """Whether the pipeline succeeded."""
+        """True if the pipeline succeeded."""
         return self.status == "success"
 
     @property
     def is_unmeasured(self) -> bool:
-        """Whether it is interrupted because a stage could not be executed for a reason outside the pipeline."""
+        """True if it is interrupted because a stage could not be executed for a reason outside the pipeline."""
         return self.view.is_unmeasured
 
     @property
@@ -189,7 +189,7 @@ class RunResult(DisplayedPicture):
 
     @property
     def is_simulated(self) -> bool:
-        """Whether answers in it are made up, at least in part."""
+        """True if answers in it are made up, at least in part."""
         return self.marks.is_simulated
 
     @property
@@ -247,17 +247,15 @@ class RunResult(DisplayedPicture):
 class KeptOptions(Struct):
     """Options that forks, rewinds and resumes of a handle keep unless the caller overrides them."""
 
-    pins: dict[str, Pin] = msgspec_field(
-        default_factory=dict[str, "Pin"]
-    )  #: What was pinned since the run has ended, by node.
-    backend: BackendSpec = None  #: What answered its prompts, where that is an object of the caller's.
+    pins: dict[str, Pin] = msgspec_field(default_factory=dict[str, "Pin"])  #: Pins since the end of the run, by node.
+    backend: BackendSpec = None  #: Backend of its prompts, if that is an object of the caller.
 
     def added_to(self, options: Mapping[str, Any], *, has_own_backend: bool = False) -> dict[str, Any]:
         """The options of a call that continues a run, with the kept ones.
 
         Args:
             options: As they were given; a pin that is given as None is taken out.
-            has_own_backend: The pipeline that continues is another one, with a backend of its own.
+            has_own_backend: The pipeline that continues is another one, with its own backend.
         """
         given = as_dict("pins", options.get("pins") or {}, hint='pins={"plan": "the text of its response"}')
         pins = {node: pin for node, pin in {**self.pins, **given}.items() if pin is not None}
@@ -320,7 +318,7 @@ class FollowedRun:
         with self._lock:
             if self._recorded is not None:
                 counted, kept, visits = self._recorded
-                known = Known()  # whoever is interrupted here begins anew
+                known = Known()  # an interrupted fold starts again
                 for event in counted:
                     known.take(event)
                 known.kept, known.visits = dict(kept), {**known.visits, **visits}

@@ -77,9 +77,9 @@ def _unpriced_by_agent(graph: Graph, backend: AgentBackend) -> str:
     for node in nodes_that_ask(graph):
         model = output_reader.priced_model(backend.dialect.price_provider, node.llm_model)
         if not model.model:
-            return f"{name} tells no price, and {node.id} names no model that has one"
+            return f"{name} reports no price, and {node.id} names no model that has one"
         if metered_requests.price_of(model, _ONE_EACH) is None:
-            return f"{name} tells no price, and that of {model.model}, which {node.id} asks, is not known"
+            return f"{name} reports no price, and that of {model.model}, which {node.id} asks, is not known"
     children = (_unpriced_by_agent(child, backend) for child in graph.children.values())
     return next(filter(None, children), "")
 

@@ -7,7 +7,7 @@ others decide what is read here. What came from a stream or over the network may
 but those of directories that the caller allows. What was read is what runs.
 
 Files may be a stranger's (ruling 52): each is read and linted once, however many nodes name it, and how deep
-they nest and how many nodes they come to is bounded.
+they nest and their number of nodes is bounded.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ else:
 
 DEFAULT_DEPTH: Final = 8
 MAX_DEPTH: Final = 32
-"""How deep pipelines may be nested, whatever ``max_child_depth`` says: each level is a level of the stack."""
+"""Deepest nesting of pipelines, for any ``max_child_depth``: each level is a level of the stack."""
 MAX_NODES: Final = 10_000
 """Nodes that all children of a pipeline may have together, those of a child counted as often as it is named."""
 _KINDS: Final = frozenset({".dot", ".gv"})
@@ -65,8 +65,8 @@ class Ancestry(Struct, frozen=True):
 
     chain: tuple[str, ...] = ()  #: The files and names of its ancestors and its own, from the top.
     roots: tuple[str, ...] = ()  #: Directories in which child files may be.
-    max_depth: int | None = None  #: How deep pipelines may be nested below the top; None until the top says it.
-    relatives: Relatives[Any] | None = None  #: What all of them have found; None until the top begins to look.
+    max_depth: int | None = None  #: Deepest nesting below the top; None until the top sets it.
+    relatives: Relatives[Any] | None = None  #: Common findings of all of them; None until the top starts the search.
 
 
 class Member(Protocol):
@@ -95,9 +95,9 @@ class Family(Struct, Generic[MemberT]):
     """The child pipelines of a graph, and the problems of those that cannot run."""
 
     children: dict[str, MemberT] = field(default_factory=dict[str, MemberT])  #: The child pipelines by node.
-    problems: list[ChildProblem] = field(default_factory=list[ChildProblem])  #: What keeps the others from running.
-    depth: int = 0  #: How many levels of pipelines are below.
-    node_count: int = 0  #: How many nodes they have together, on all levels, each as often as it is named.
+    problems: list[ChildProblem] = field(default_factory=list[ChildProblem])  #: Problems of the others.
+    depth: int = 0  #: Number of levels of pipelines below.
+    node_count: int = 0  #: Number of their nodes together, on all levels, each as often as it is named.
     #: The nodes whose child is the pipeline of an item: no attribute that an author writes says so.
     items: set[str] = field(default_factory=set[str])
 
@@ -117,7 +117,7 @@ class Family(Struct, Generic[MemberT]):
 
     @property
     def is_too_large(self) -> bool:
-        """Whether the children have more nodes than there may be."""
+        """True if the children have more nodes than there may be."""
         return self.node_count > MAX_NODES
 
     def beside(self, graph: Graph) -> Graph:
@@ -169,13 +169,13 @@ class FamilySearch(Struct, Generic[MemberT], frozen=True):
 
     origin: Path | None  #: The file that the pipeline came from, or None.
     registered: Mapping[str, Any]  #: Pipelines by name: a ``Pipeline``, or what one is made of.
-    ancestry: Ancestry  #: Where the pipeline stands.
+    ancestry: Ancestry  #: Parents of the pipeline.
     make: Callable[[Any, Ancestry], MemberT]  #: Makes a pipeline of a file (or what was registered) and its ancestry.
     #: Makes one of the graph of an item, its ancestry and its origin.
     make_item: Callable[[Graph, Ancestry, Path | None], MemberT]
-    made_by: type[Any]  #: What a pipeline is an instance of.
-    relatives: Relatives[MemberT]  #: What the top and all below it have found.
-    #: Handler types that the user has taken over: their nodes run no child of ours.
+    made_by: type[Any]  #: Class of the pipeline.
+    relatives: Relatives[MemberT]  #: Common findings of the top and all below it.
+    #: Handler types that the user has taken over: their nodes run no child run.
     own_types: frozenset[str] = frozenset()
     stream: str = ""  #: The name of what it came from, when that is no file and not the caller's own text.
 
@@ -350,7 +350,7 @@ class FamilySearch(Struct, Generic[MemberT], frozen=True):
 
 
 def _naming(graph: Graph, node: Node) -> tuple[str, str, bool] | None:
-    """By which attribute a node names its child, its value, and whether it stands on the graph; or None.
+    """By which attribute a node names its child, its value, and whether it is on the graph; or None.
 
     Lint says when there is none, or more than one.
     """

@@ -1,4 +1,4 @@
-"""The directory in which a program works, which may be gone: it is asked for here alone, in words of ours."""
+"""The directory in which a program works, which may be gone: it is asked for here alone, with our own error."""
 
 from __future__ import annotations
 

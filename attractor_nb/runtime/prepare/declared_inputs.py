@@ -89,7 +89,7 @@ def checked_inputs(pipeline: Declaring, given: Mapping[str, Any], *, is_whole: b
     values = completed(pipeline.name, pipeline.inputs, given, is_whole=is_whole)
     for key, value in values.items():
         if sets_engine_key(key, value, pipeline.graph.nodes):
-            raise OptionError(f"parameter {key!r} would set what the engine says of a stage", hint="name it otherwise")
+            raise OptionError(f"parameter {key!r} is a key that the engine sets for a stage", hint="name it otherwise")
     named = pipeline.graph.get(INPUTS_SCHEMA, str, "").strip()
     if named not in pipeline.schemas or not is_whole:
         return values

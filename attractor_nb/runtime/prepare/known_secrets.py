@@ -31,7 +31,7 @@ def redact_also(*values: str) -> None:
             what = f"{len(value)} characters" if isinstance(value, str) else type(value).__name__  # pyright: ignore[reportUnnecessaryIsInstance] - as above
             raise OptionError(
                 f"a secret must be text of at least {MIN_LENGTH} characters, not {what}",
-                hint="shorter words would be taken out of every text that has them",
+                hint="shorter words would be removed from every text",
             )
     learn(values)
 

@@ -93,7 +93,7 @@ class RunOptions:
 
     @property
     def acts_unasked(self) -> bool:
-        """Whether the backend may write or execute for any stage (``protocols.acts_unasked``)."""
+        """True if the backend may write or execute for any stage (``protocols.acts_unasked``)."""
         return acts_unasked(self.backend)
 
     @property

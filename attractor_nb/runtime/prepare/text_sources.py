@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 MAX_TEXT_BYTES: Final = 1024 * 1024
 TEXT_KINDS: Final = frozenset({".md", ".txt", ".prompt", ".json", ".yaml", ".css"})
-"""What the name of a text file ends with (ruling 43)."""
+"""File suffixes of texts (ruling 43)."""
 _LITERALLY: Final = f"or write {MARK}{MARK} for a text that begins with {MARK}"
 
 
@@ -46,9 +46,9 @@ class _Refused(Exception):
 class TextFiles(Struct):
     """The files that texts of one pipeline name."""
 
-    folder: Path | None  #: Where they are; None when none may be read.
-    origin: str = ""  #: Where the pipeline came from, when it has no folder.
-    #: What was read, by name: once, whatever the files become.
+    folder: Path | None  #: Their folder; None when none may be read.
+    origin: str = ""  #: Origin of the pipeline, when it has no folder.
+    #: Texts that were read, by name: each once, even if a file changes.
     read: dict[str, str] = field(default_factory=dict[str, str])
 
     def put_in(self, graph: Graph) -> tuple[Graph, list[TextFileProblem]]:
@@ -141,7 +141,7 @@ class FromText(Protocol):
 
 
 def changed_source(pipeline: FromText, stored: Path, facts: Mapping[str, Any]) -> Path | None:
-    """The file of a run or a map, when it, or a text beside it, is not now what was kept and goes on.
+    """The file of a run or a map, when it, or a text beside it, is not now what was kept and continues.
 
     Args:
         pipeline: The pipeline that continues.

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.prepare.run_options import RunOptions
 
 Origin = str | Path
-"""Where a text came from: a file, whose answers are remembered, or a stream that only has a name."""
+"""Origin of a text: a file, whose answers are remembered, or a stream that only has a name."""
 TRUST_VARIABLE: Final = "ATTRACTOR_TRUST"
 _PART_NAME: Final = re.compile(r"(restart|row)-[0-9]+\Z")
 _DIFF_LINES: Final = 60
@@ -61,13 +61,13 @@ class TrustQuestion(Struct, frozen=True):
     """Commands from elsewhere that are not trusted yet."""
 
     surface: ExecutableSurface  #: The commands.
-    origin: Origin  #: Where they came from.
+    origin: Origin  #: Their origin.
     #: The commands that were trusted there before; None when there were none, or when they were too long to be kept or
     #: held a secret.
     before: tuple[Command, ...] | None = None
-    was_trusted: bool = False  #: Whether others were trusted there before.
-    place: str = ""  #: Where they would run, in words.
-    logs_root: Path | None = None  #: The run directory that shall go on, if any.
+    was_trusted: bool = False  #: True if others were trusted there before.
+    place: str = ""  #: Their working directory, in words.
+    logs_root: Path | None = None  #: The run directory that shall continue, if any.
 
     @property
     def diff(self) -> list[str]:
@@ -83,11 +83,11 @@ class TrustQuestion(Struct, frozen=True):
         )
         if self.was_trusted:
             return f"{what}, and they are not those that were trusted before"
-        return f"{what} that nobody has trusted yet"
+        return f"{what} and needs your trust"
 
     @property
     def where(self) -> str:
-        """The place in which they would run, as a line of its own; empty without commands."""
+        """The place in which they would run, as a separate line; empty without commands."""
         has_any = any(entry.kind == COMMAND for entry in self.surface.commands)
         return f"commands run in {spelled_out(self.place)}" if self.place and has_any else ""
 
@@ -156,7 +156,7 @@ def trust_question(
 
 
 def are_choices_known(recorded: Sequence[Command], logs_root: Path | None) -> bool:
-    """Whether this user chose what a run directory records, here: when the run began, or in an earlier question.
+    """True if this user chose what a run directory records, here: when the run began, or in an earlier question.
 
     Args:
         recorded: As ``recorded_choices`` says.
@@ -175,7 +175,7 @@ def are_choices_known(recorded: Sequence[Command], logs_root: Path | None) -> bo
 
 
 def is_own_directory(logs_root: Path) -> bool:
-    """Whether this user began the run or the map of a directory here, or has trusted what is in it.
+    """True if this user began the run or the map of a directory here, or has trusted what is in it.
 
     The directory is told by its place and by the id of its run: another one in its place is another user's.
     A restart is part of its run, and a row of its map.
@@ -340,7 +340,7 @@ def _is_foreign(entry: Command) -> bool:
 
 
 def _not_named(question: TrustQuestion, given: str) -> UntrustedSource:
-    """The refusal of a hash that is given: it decides alone, as whoever pins commands wants these and no others."""
+    """The refusal of a hash that is given: a caller that pins commands wants these and no others."""
     refusal = untrusted(question)
     return UntrustedSource(
         f"trust names {given[:SHOWN_DIGITS]}, but {refusal.message}",

@@ -1,7 +1,7 @@
 """The one place in which the commands, the agents and the model tools of a run work (ruling 41).
 
 A ``WorkspacePlan`` is the choice before anything is made for a run: the directory in which it was started, the
-one that ``workdir=`` names, or a place of its own. A ``Workspace`` is that place during the run.
+one that ``workdir=`` names, or its own place. A ``Workspace`` is that place during the run.
 """
 
 from __future__ import annotations
@@ -103,9 +103,9 @@ class WorkspacePlan(Struct, frozen=True):
 
     directory: Path  #: The directory in which it works, or from which its own place is made.
     isolation: str = ""  #: ``workspace``, ``worktree``, or empty.
-    filling: InitialFiles | None = None  #: What a workspace begins with.
-    repository: Repository | None = None  #: Whose worktree it gets.
-    is_recorded: bool = True  #: Whether a manifest says it: with an executor there is no one place.
+    filling: InitialFiles | None = None  #: Initial files of a workspace.
+    repository: Repository | None = None  #: Repository of its worktree.
+    is_recorded: bool = True  #: True if a manifest says it: with an executor there is no one place.
 
     def facts(self, logs_root: Path, run_id: str) -> dict[str, Any]:
         """The manifest entries of a run for it."""
@@ -218,7 +218,7 @@ class RunWorkplace(Struct, frozen=True):
 
     @property
     def is_kept(self) -> bool:
-        """Whether what stages change is kept by commits."""
+        """True if what stages change is kept by commits."""
         return self.workspace.isolation == WORKTREE
 
     def keep(self, message: str) -> Kept:
@@ -291,7 +291,7 @@ __all__ = [
 
 # The working place of a stored run or of a stored map's rows: read from its facts, and opened again.
 
-_GONE: Final = "bring it back, or name another: resume(…, workdir=DIR), --workdir DIR on the command line"
+_GONE: Final = "restore it, or name another: resume(…, workdir=DIR), --workdir DIR on the command line"
 
 
 def with_recorded_workdir(options: RunOptions, facts: Mapping[str, Any]) -> RunOptions:
@@ -370,7 +370,7 @@ LEFT_OUT: Final = frozenset({".git", ".attractor"})
 class InitialFiles(Struct, frozen=True):
     """Files for a workspace."""
 
-    text: str  #: What the caller wrote.
+    text: str  #: Text of the caller.
     files: tuple[tuple[Path, str], ...]  #: Each file and where it goes, relative to the workspace.
 
     def fill(self, workspace: Path) -> None:
@@ -425,7 +425,7 @@ def _matches(pattern: str) -> Iterator[Path]:
 
 
 def _is_behind_link(name: str) -> bool:
-    """Whether the way to a file leads through a link."""
+    """True if the way to a file leads through a link."""
     return any((here() / parent).is_symlink() for parent in Path(name).parents)
 
 

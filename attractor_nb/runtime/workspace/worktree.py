@@ -1,6 +1,6 @@
 """``isolation="worktree"``: a git worktree and a branch of a run's own, and a commit for each stage.
 
-The user's checkout, branches, hooks and settings stay as they are: what a run does stands on its branch, and
+The user's checkout, branches, hooks and settings stay as they are: what a run does is on its branch, and
 a person merges it, or does not. Which commit a stage left is in the run's log; here is how to get there.
 """
 
@@ -49,8 +49,8 @@ class Repository(Struct, frozen=True):
 
     top: Path  #: The top of the checkout in which the run was started.
     prefix: str  #: The way from there to where it was started, or empty.
-    commit: str  #: Where the worktree begins.
-    changes: int  #: How many files of the checkout are not as committed: the worktree has them as committed.
+    commit: str  #: First commit of the worktree.
+    changes: int  #: Number of files of the checkout with uncommitted changes: the worktree has them as committed.
 
     def facts(self, run_id: str) -> dict[str, Any]:
         """The manifest entry of a run for its worktree."""
@@ -178,7 +178,7 @@ class Worktree:
             raise StorageError(
                 f"the repository {self.repository} of the run's worktree is gone",
                 path=str(self.repository),
-                hint="bring it back where it was: the run's branch is in it",
+                hint="restore it at its path: the run's branch is in it",
             )
         return Git(self.repository)
 
@@ -193,7 +193,7 @@ class Worktree:
         return None
 
     def _inner(self) -> tuple[Git, WorktreeIndex]:
-        """Git in the worktree, on the run's branch: whoever works there may have changed to another."""
+        """Git in the worktree, on the run's branch: a stage may have changed to another."""
         if self._inside is None:
             outer = self._outer()
             own = self._found(outer)
@@ -212,7 +212,7 @@ class Worktree:
     # -- what stages leave ----------------------------------------------------------------------------
 
     def keep(self, message: str) -> Kept:
-        """Commit what has changed, whoever changed it: an agent may have committed some of it by itself."""
+        """Commit what has changed, from any source: an agent may have committed some of it itself."""
         with self._lock:
             git, index, told = self._place_again()
             index.commit_all(message)
@@ -225,7 +225,7 @@ class Worktree:
             return Kept(commit, changes_view.cut_diff(diff), (*told, *index.take_warnings()))
 
     def _place_again(self) -> tuple[Git, WorktreeIndex, tuple[str, ...]]:
-        """The worktree stands where the run works, whatever a stage did to it; and what a user must know of that.
+        """The worktree is where the run works, whatever a stage did to it; and what a user must know of that.
 
         Without its ``.git`` file the next command's git would find the user's own checkout around it.
         """
@@ -250,7 +250,7 @@ class Worktree:
     def stand_at(self, commit: str, *, is_cut_off: bool) -> str:
         """Bring the worktree to where the log says that the run stands; what is lost by that is kept aside.
 
-        A person may change and commit in the worktree while the run stands still; that stays. What an
+        A person may change and commit in the worktree while the run is inactive; that stays. What an
         attempt left that was cut off, or stages that a rewind has set aside, goes: the stage is executed on
         what it had.
 
@@ -315,7 +315,7 @@ def worktree_facts(manifest: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def worktree_of(path: Path, facts: Mapping[str, Any]) -> Worktree:
-    """The worktree that a manifest tells of."""
+    """The worktree that a manifest describes."""
     try:
         return Worktree(path, facts)
     except KeyError as error:
@@ -367,7 +367,7 @@ def changes_of(logs_root: Path) -> Changes:
 # The part of a run's worktree that becomes a commit: all but nested repositories (ruling 49).
 
 LOCK_DELAYS_SECONDS: Final = (0.1, 0.2, 0.4, 0.8, 1.6)
-"""How long a commit waits for a git that a command or an agent has started."""
+"""Delays of a commit that waits for a git of a command or an agent."""
 _LOCK_NAME: Final = "index.lock"
 _PRIVATE_NAME: Final = "index.attractor"
 _GIT_LINK: Final = "160000"
@@ -399,7 +399,7 @@ class WorktreeIndex:
         """Commit what has changed; whether anything has.
 
         A lock of the index is waited for. One that stays was left by a git that was killed, or is held by one that
-        goes on: it is left alone, and a copy of the index is used.
+        continues: it is left alone, and a copy of the index is used.
         """
         lock = None
         for delay in (*LOCK_DELAYS_SECONDS, 0.0):
@@ -450,7 +450,7 @@ class WorktreeIndex:
         git.ask("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=paths)
 
     def look_for_links(self, before: str, after: str) -> None:
-        """Tell of nested repositories that somebody else committed as a mere link to one of their commits."""
+        """Report nested repositories that another program committed as a mere link to one of their commits."""
         fields = self._git.ask("diff", "--raw", "-z", "--no-renames", before, after, "--").split("\0")
         for facts, path in zip(fields[::2], fields[1::2], strict=False):
             old, new = facts[1:].split(" ")[:2]

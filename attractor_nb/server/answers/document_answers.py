@@ -129,7 +129,7 @@ def plain_places(graph: Graph) -> list[dict[str, Any]]:
 
 
 def _whole(thing: Node | Edge, named: Span) -> Span:
-    """From the name to the end of the last attribute that stands behind it, before anything else begins."""
+    """From the name to the end of the last attribute that is behind it, before anything else begins."""
     ends = [at.value.end for at in thing.attr_spans.values()]
     return Span(named.source, named.start, max([named.end, *(end for end in ends if end > named.end)]))
 

@@ -182,7 +182,7 @@ def _line(run: Run | None, summary: RunSummary, *, is_live: bool) -> dict[str, A
         return {}
     since = summary.owner.get("since", "")
     line = status_line(run.view, run.graph, started=_seconds(str(since)), now=time.time())
-    if not is_live and not run.view.status.is_ended:  # whoever ran it is gone: no time goes by in it
+    if not is_live and not run.view.status.is_ended:  # its process is gone: its time has stopped
         line |= {"status": "interrupted", "is_ended": True, "elapsed": summary.duration or 0.0}
     return line
 
@@ -351,7 +351,7 @@ def _no_file(detail: str) -> Problem:
 
 
 def questions_of(service: RunService, run_id: str) -> list[WaitingQuestion]:
-    """The questions of a run that wait, oldest first; of a run that stands still those that it left open."""
+    """The questions of a run that wait, oldest first; of a run that is inactive those that it left open."""
     if run := service.live(run_id):
         return [_here(run_id, run, gate) for gate in run.gates]
     return _stored(run_id, service.summary(run_id))
@@ -459,7 +459,7 @@ def _stored(run_id: str, summary: RunSummary) -> list[WaitingQuestion]:
 
 
 def _takes_answers(summary: RunSummary) -> bool:
-    """Whether another process works at a run and takes answers; runs of this one that just begin do not yet."""
+    """True if another process works at a run and takes answers; runs of this one that just begin do not yet."""
     return summary.owner.get("pid") != os.getpid() and can_be_answered(summary.owner, summary.current_directory)
 
 

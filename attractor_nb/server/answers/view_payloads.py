@@ -71,7 +71,7 @@ def get_drawing(call: Call) -> Reply:
 
 
 def get_answers(call: Call) -> Reply:
-    """What became of the questions of a run that are over, oldest first."""
+    """Past questions of a run and their answers, oldest first."""
     run_id = call.path["id"]
     events = (recorded.event for recorded in EventReader(call.server.service.place(run_id)).read())
     ended = [event for event in events if isinstance(event, InterviewCompleted | InterviewTimeout)]
@@ -89,7 +89,7 @@ def get_answers(call: Call) -> Reply:
 
 
 def get_timeline(call: Call) -> Reply:
-    """What each stage of a run did when, as a picture with words, and what each node took."""
+    """Timeline of a run, as a picture with words, and the time of each node."""
     run_id = call.path["id"]
     return Reply(TimelineState(id=run_id, **timeline_values(stored_run(call.server.service, run_id).timeline())))
 
@@ -101,7 +101,7 @@ def get_replay(call: Call) -> Reply:
 
 
 def get_comparison(call: Call) -> Reply:
-    """What two runs did differently, on one drawing."""
+    """Differences of two runs, on one drawing."""
     from attractor_nb.studio.compare.compare_runs import PLAIN_TEXT_CHARS, run_diff  # noqa: PLC0415 - see serving.py
     from attractor_nb.studio.compare.comparison_page import comparison_values  # noqa: PLC0415 - as above
 

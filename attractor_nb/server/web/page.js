@@ -78,7 +78,7 @@ function startPage() {
       onSilent: setSilent,
       onRefused() {
         forgetToken();
-        askForToken(__("The server does not take this token. It has another one since it was started again."));
+        askForToken(__("The server does not accept this token. A restarted server has a new one."));
       },
     });
     route();

@@ -55,10 +55,10 @@ export function makeCommands({ onTick }) {
       const many = commands.length > 1;
       title.textContent = many ? __("It runs %1 commands", commands.length) : __("It runs a command");
       why.textContent = many
-        ? __("They run on the server's machine, with what its user may do. Read each, then tick it.")
+        ? __("They run on the server's machine, as the server's user. Review each, then tick it.")
         : __("It runs on the server's machine, as the server's user. Review it, then tick the box.");
       list.replaceChildren(...commands.map(makeItem));
-      operator.replaceChildren(__("Whoever starts the server can allow them for good: "));
+      operator.replaceChildren(__("The person who starts the server can allow them permanently: "));
       operator.append(make("code", "", `ATTRACTOR_TRUST=${hash.slice(0, SHOWN_DIGITS)} attractor-nb serve`));
     },
     // Another text is there: what was read is not what would run.

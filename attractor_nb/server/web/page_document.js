@@ -62,7 +62,7 @@ export function showDocument(server, el, keeper) {
 
   const run = makeButton("al-button ad-run-open", __("Run…"), __("Inputs, backend, and Run"), () => openLaunch(launch.hidden));
   run.setAttribute("aria-expanded", "false");
-  const lint = makeButton("al-button", __("Lint"), __("Show or hide what lint finds"), () => {
+  const lint = makeButton("al-button", __("Lint"), __("Show or hide lint findings"), () => {
     const isHidden = root.classList.toggle("has-no-lint");
     lint.setAttribute("aria-pressed", String(!isHidden));
   });
@@ -248,7 +248,7 @@ export function showDocument(server, el, keeper) {
 
   function obstacle() {
     if (!keeper.value.trim()) return { words: __("There is no text yet."), go: toText };
-    if (!validated || validated.text !== keeper.value) return { words: __("The text is being looked at."), go: toText };
+    if (!validated || validated.text !== keeper.value) return { words: __("The text is being checked."), go: toText };
     const errors = validated.answer.diagnostics.filter((finding) => finding.severity === "error");
     if (!errors.length) return null;
     return { words: _n("The text has %1 error.", "The text has %1 errors.", errors.length), go: () => keeper.select(errors[0]) };

@@ -23,7 +23,7 @@ export function followOnDrawing(server, id, el, { text, name, onOpen, onClose })
   bar.append(
     line.element,
     makeButton("al-button", __("Open the run"), __("Its inspector and timeline"), () => onOpen(id, name)),
-    makeButton("al-button", __("Hide"), __("Take its states off the drawing; it goes on"), onClose),
+    makeButton("al-button", __("Hide"), __("Take its states off the drawing; it continues"), onClose),
   );
   const said = make("p", "al-dim ad-note");
   said.setAttribute("role", "status");

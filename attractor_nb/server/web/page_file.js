@@ -143,7 +143,7 @@ export function showFile(server, path, el, { go, way, isNew }) {
     row.append(makeButton("al-button", theirs ? __("Save mine over it") : __("Save it again"), "", () => store(theirs?.digest ?? "")));
     if (theirs) {
       row.append(
-        makeButton("al-button", __("Take the file's text"), __("Mine can be had back by Undo"), () => {
+        makeButton("al-button", __("Take the file's text"), __("Undo restores your text"), () => {
           take(theirs);
           source.replace(saved);
           conflict.hidden = true;
@@ -153,7 +153,7 @@ export function showFile(server, path, el, { go, way, isNew }) {
     }
     row.append(makeButton("al-button", __("Not now"), "", () => (conflict.hidden = true)));
     conflict.replaceChildren(make("strong", "", words));
-    if (theirs) conflict.append(make("p", "al-dim", __("The file holds now:")), make("pre", "ap-words", theirs.text));
+    if (theirs) conflict.append(make("p", "al-dim", __("The file now contains:")), make("pre", "ap-words", theirs.text));
     conflict.append(row);
     conflict.hidden = false;
     row.querySelector("button").focus();

@@ -47,7 +47,7 @@ export function showFiles(server, el, { way }) {
     const found = files.filter(({ path }) => words.every((word) => path.toLowerCase().includes(word)));
     list.replaceChildren(...found.slice(0, MOST_FILES).map(makeFile));
     const count = found.length > MOST_FILES ? __("The first %1 of %2 files.", MOST_FILES, found.length) : _n("%1 file.", "%1 files.", found.length);
-    said.textContent = [count, isCut ? __("The folder has more than are looked at.") : ""].filter(Boolean).join(" ");
+    said.textContent = [count, isCut ? __("The folder has more files than are listed.") : ""].filter(Boolean).join(" ");
   }
 
   async function look() {

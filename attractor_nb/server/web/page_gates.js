@@ -69,7 +69,7 @@ const cardOf = (key, question, about) => ({
 // Nobody works on its run, and a request has it go on.
 const isLeft = ({ is_answerable: isAnswerable, how }) => !isAnswerable && how.startsWith("POST ");
 
-const spokenHow = (how) => (how.startsWith("POST ") ? __("Nobody works on this run now. Resume it, and it is asked again.") : __("Here it cannot be answered: %1.", how));
+const spokenHow = (how) => (how.startsWith("POST ") ? __("This run is not active. Resume it, and the question is asked again.") : __("Here it cannot be answered: %1.", how));
 
 function refusalOf(problem) {
   if (!(problem instanceof Refusal)) return { message: __("The server does not answer; the answer was not given."), fields: {}, is_final: false };

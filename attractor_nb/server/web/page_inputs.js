@@ -84,7 +84,7 @@ export function makeInputs({ onChange }) {
       JSON.parse(row.value.value);
       return "";
     } catch {
-      return __("This is not JSON: a text stands in quotation marks.");
+      return __("This is not JSON: put a text in quotation marks.");
     }
   }
 

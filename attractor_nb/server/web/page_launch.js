@@ -11,7 +11,7 @@ import { __ } from "./wording.js";
 
 const MOST_SENT_BYTES = 1024 * 1024; // what the server takes of a request
 const bytesOf = (text) => new TextEncoder().encode(text).length;
-export const tooLong = (text) => (bytesOf(text) > MOST_SENT_BYTES ? __("It has %1, and the server takes %2.", sizeOf(bytesOf(text)), sizeOf(MOST_SENT_BYTES)) : "");
+export const tooLong = (text) => (bytesOf(text) > MOST_SENT_BYTES ? __("It has %1; the server accepts %2.", sizeOf(bytesOf(text)), sizeOf(MOST_SENT_BYTES)) : "");
 
 // Where a refusal is shown: at the inputs, or at a field by its name; empty for neither.
 function placeOfWrong(kind, wrong, words) {

@@ -138,8 +138,8 @@ export function showNew(server, el, { go, way }) {
   // What of the text keeps it from running: words, and where to go.
   function obstacle() {
     if (!source.value.trim()) return { words: __("There is no text yet."), go: source.focus };
-    if (!isCurrent()) return { words: __("The text is being looked at."), go: source.focus };
-    if (checked.problem) return { words: __("The server does not take the text."), go: source.focus };
+    if (!isCurrent()) return { words: __("The text is being checked."), go: source.focus };
+    if (checked.problem) return { words: __("The server does not accept the text."), go: source.focus };
     if (errorCount()) {
       const first = checked.answer.diagnostics.find((finding) => finding.severity === "error");
       const goToIt = () => (first.line ? source.selectFinding(first) : source.focus());

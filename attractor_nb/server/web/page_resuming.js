@@ -27,10 +27,10 @@ export function makeResuming(server, el, { onDone }) {
     const shut = makeButton("al-close", "×", "", clear);
     shut.setAttribute("aria-label", __("Close"));
     const head = make("div", "ap-refusal-head");
-    head.append(make("strong", "", hash ? __("It runs commands. Read them first.") : __("It does not go on.")), shut);
+    head.append(make("strong", "", hash ? __("It runs commands. Read them first.") : __("It cannot be resumed.")), shut);
     box.append(head, make("pre", "ap-words", problem.message));
     if (hash) {
-      box.append(makeButton("al-button", __("Trust these commands and go on"), "", () => ask(id, act, { ...body, trust: hash })));
+      box.append(makeButton("al-button", __("Trust these commands and resume"), "", () => ask(id, act, { ...body, trust: hash })));
     } else if (problem.hint) {
       box.append(make("p", "al-dim", problem.hint));
     }

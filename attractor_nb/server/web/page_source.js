@@ -62,7 +62,7 @@ export function makeSourceField(dropZone, { onChange, onSaid }) {
   async function read(file) {
     if (!file) return;
     if (file.size > MOST_BYTES) {
-      onSaid(__("%1 has %2, and the server takes %3.", file.name, sizeOf(file.size), sizeOf(MOST_BYTES)));
+      onSaid(__("%1 has %2; the server accepts %3.", file.name, sizeOf(file.size), sizeOf(MOST_BYTES)));
       return;
     }
     try {

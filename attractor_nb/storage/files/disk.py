@@ -2,7 +2,7 @@
 
 Every operation that changes what is on disk goes through a ``Disk``, so that a test can count them,
 make the k-th one fail, or kill the process there. A disk speaks in file descriptors and raises plain
-``OSError``; ``storage_error`` is where such an error becomes one of ours. It knows nothing of runs.
+``OSError``; ``storage_error`` is where such an error becomes a ``StorageError``. It knows nothing of runs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FILE_MODE = 0o600
 SECOND_NAME = "the file has a second name somewhere"
 _FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW
 _NO_LINKS = frozenset({errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK})
-"""What network, FAT and sandboxed file systems answer; one without links for this user, or with too many, is none."""
+"""Errors of network, FAT and sandboxed file systems without links, or with too many."""
 _F_FULLFSYNC = 51
 """macOS: ``fsync`` alone leaves the data in the drive's cache."""
 
@@ -134,14 +134,14 @@ def open_below(root: Path, names: Iterable[str]) -> int:
 
 
 def has_no_links(error: OSError) -> bool:
-    """Whether giving a file a second name failed because this file system or platform has no such names (ruling 49)."""
+    """True if giving a file a second name failed because this file system or platform has no such names (ruling 49)."""
     return error.errno in _NO_LINKS
 
 
 def owner_of(descriptor: int) -> object:
     """An owner that closes a descriptor as soon as nothing refers to it any more.
 
-    An object of C: a ``__del__`` of ours would be Python code, and Ctrl-C within it would be shown as an ignored
+    An object of C: our own ``__del__`` would be Python code, and Ctrl-C within it would be shown as an ignored
     exception, and lost. These classes close what they are given, whatever it is, and do nothing else here.
     """
     kind = select.epoll if sys.platform == "linux" else select.kqueue

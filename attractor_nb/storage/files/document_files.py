@@ -22,7 +22,7 @@ SUFFIXES: Final = (".dot", ".gv")
 MAX_BYTES: Final = 500_000
 MAX_LISTED: Final = 1_000
 MAX_SEEN: Final = 50_000
-"""After so many entries of folders the list is cut off."""
+"""After this number of entries of folders the list is cut off."""
 _MAX_NAME_BYTES: Final = 255
 _SKIPPED: Final = frozenset({"__pycache__", "node_modules"})
 _FOLDER_FLAGS: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -58,7 +58,7 @@ class Document(msgspec.Struct, frozen=True):
     """A file as it was read."""
 
     path: str  #: Below the folder.
-    text: str  #: What it holds.
+    text: str  #: Its content.
     digest: str  #: Of its bytes; who saves says by it what was read.
     modified: float  #: Seconds since 1970.
 
@@ -72,7 +72,7 @@ class DocumentFolder:
 
     @staticmethod
     def is_possible() -> bool:
-        """Whether this system opens files by their folder, which no link can turn elsewhere."""
+        """True if this system opens files by their folder, which no link can turn elsewhere."""
         return {os.open, os.rename, os.unlink} <= os.supports_dir_fd
 
     def list(self) -> tuple[list[DocumentLine], bool]:
@@ -169,7 +169,7 @@ class DocumentFolder:
 
     @contextlib.contextmanager
     def _folder_of(self, path: str) -> Generator[tuple[int, str]]:
-        """The folder of a file as a descriptor, come to step by step, and the file's name in it."""
+        """The folder of a file as a descriptor, reached step by step, and the file's name in it."""
         *folders, name = _parts(path)
         try:
             here = os.open(self.root, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))

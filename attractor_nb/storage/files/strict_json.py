@@ -23,7 +23,7 @@ MAX_BYTES = 256 * 1024 * 1024
 class JsonProblem(ValueError):
     """The error for a text that is not acceptable JSON; its words complete "it …".
 
-    It never reaches a user: each reader turns it into an error of its own.
+    It never reaches a user: each reader turns it into its own error.
     """
 
 

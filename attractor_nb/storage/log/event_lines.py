@@ -130,7 +130,7 @@ class LogScan(msgspec.Struct, frozen=True):
     cut_bytes: int = 0  #: Bytes behind it that belong to a record which was never finished.
     is_line_end_missing: bool = False  #: The last record is whole, but for its line end.
     token: int = 0  #: Fencing token of the owner who wrote the last one; 0 when there is none.
-    rejected: int = 0  #: How many records were left out, because an owner who had lost the run wrote them.
+    rejected: int = 0  #: Number of records that were left out, because an owner wrote them after it had lost the run.
 
 
 def scan_lines(data: bytes, *, path: str, offset: int = 0, sequence: int = 0) -> LogScan:
@@ -202,7 +202,7 @@ def _with_what_has_no_line_end(found: LogScan, rest: bytes, path: str) -> LogSca
 
 
 def _is_lost_write(data: bytes, start: int, end: int, offset: int) -> bool:
-    """Whether a bad line is a write that a power loss took away in part, not damage.
+    """True if a bad line is a write that a power loss took away in part, not damage.
 
     Only what was never flushed can be lost, and it is lost by whole sectors: the line then has zeros
     from its beginning, or the edge of a sector, up to the edge of a sector. What follows it was not
@@ -216,7 +216,7 @@ def _is_lost_write(data: bytes, start: int, end: int, offset: int) -> bool:
 
 
 def _is_flushed_behind(data: bytes, start: int) -> bool:
-    """Whether what follows shows that a bad line was flushed: then it is damage, and no lost write.
+    """True if what follows shows that a bad line was flushed: then it is damage, and no lost write.
 
     A stage's commit is flushed before anything else is written, so a commit with a record behind it
     proves all before it.

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 EVENT_LOG_NAME = "events.jsonl"
 REPLACEMENT_NAME = "events.jsonl.replaced"
-"""What another program had put in the place of a log whose owner was writing to it."""
+"""Name of another program's file that replaced the log of an active run."""
 MAX_LOG_BYTES = 4 * 1024**3
 _FIRST_ALLOCATION_BYTES = 64 * 1024
 _LARGEST_ALLOCATION_BYTES = 1024 * 1024
@@ -192,11 +192,11 @@ class EventLog:
         """The error of a process that has lost the run's log or its ownership: nothing it does counts any more."""
         if self._is_taken_over:
             return taken_over(self._directory, self.token)
-        what = f"another program removed {self._path} or put another file in its place while the run went on"
+        what = f"another program removed {self._path} or put another file in its place while the run was active"
         if self._is_put_back:
-            hint = f"the log was put back, what stood there is {REPLACEMENT_NAME}: resume the run"
+            hint = f"the log was put back, the other file is {REPLACEMENT_NAME}: resume the run"
         else:
-            hint = "bring the run directory back and resume the run, or start it anew"
+            hint = "restore the run directory and resume the run, or start it anew"
         return StorageError(what, path=str(self._path), hint=f"{hint}; keep run directories out of version control")
 
     def sync(self) -> None:
@@ -319,7 +319,7 @@ class Ownership:
             raise
 
     def _must_be_fenced(self) -> bool:
-        """Whether an earlier owner may still write to the log."""
+        """True if an earlier owner may still write to the log."""
         try:
             facts = os.stat(EVENT_LOG_NAME, dir_fd=self._root.descriptor, follow_symlinks=False)
         except OSError:  # no log, or none that can be read: opening it says so
@@ -366,7 +366,7 @@ class Ownership:
 # A frozen process holds its lock and knows nothing of a take-over: it may continue in the middle of any
 # operation. Its work after that must not count, in any order of events. Three means together:
 #
-# - The log's inode is the fence. Whoever takes over closes the old log to writing, which its owner sees
+# - The log's inode is the fence. A new owner closes the old log to writing, which its owner sees
 # after each commit, then copies it to a new file under the old name. A commit that was acknowledged was
 # written before the fence, so it is in the copy; one that is written after it is refused, and its bytes
 # go to a file without a name.
@@ -382,11 +382,11 @@ _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 CLOSED_MODE = 0o400
 """Mode of a log that takes nothing more."""
 OPEN_BIT = stat.S_IWUSR
-"""What the mode of a log has for as long as its owner may write to it."""
+"""Mode bit of a log that its owner may still write to."""
 
 
 def is_closed_mode(mode: int) -> bool:
-    """Whether a log of that mode was closed to its owner."""
+    """True if a log of that mode was closed to its owner."""
     return not mode & OPEN_BIT
 
 
@@ -400,7 +400,7 @@ class FencedDisk(Disk):
     def __init__(self, disk: Disk, check: Callable[[], None]) -> None:
         self.check = check
         self._disk = disk
-        # What goes to an open file of ours, or to one that nobody else knows, needs no look.
+        # What goes to our open file, or to one that no other process knows, needs no look.
         self.open_directory = disk.open_directory
         self.write = disk.write
         self.write_at = disk.write_at
@@ -421,7 +421,7 @@ class FencedDisk(Disk):
         """Look, then create a file; a temporary one is looked after when it is renamed.
 
         The directory was open when we looked, so it is one of before the fence: that of a stage, which the
-        new owner replaces. What is created there after all is evidence of ours.
+        new owner replaces. What is created there after all is evidence that we kept.
         """
         if not name.startswith(TEMPORARY_PREFIX):
             self.check()
@@ -455,7 +455,7 @@ class FencedDisk(Disk):
 
 
 def fence_log(disk: Disk, fenced: FencedDisk, root: RunDirectory, name: str, *, is_synced: bool) -> None:
-    """Close a log to whoever has it open, and put a copy that is ours in its place.
+    """Close a log to other processes that have it open, and put a copy that is ours in its place.
 
     Args:
         disk: The disk itself.
@@ -487,7 +487,7 @@ def sweep_stages(disk: Disk, root: RunDirectory, *, except_with: str) -> None:
     Args:
         disk: Where.
         root: The run directory.
-        except_with: A directory with an entry of this name is left alone: a run of its own.
+        except_with: A directory with an entry of this name is left alone: a separate run.
     """
     for name in entry_names(root.descriptor):
         try:

@@ -1,7 +1,7 @@
 """Ownership of a run directory: one process at a time, by a kernel lock (RELIABILITY; ruling 33).
 
 The lock is held on an open file and dies with its owner, however that ends. Beside it lie facts about
-the owner for everybody to read. Reading a run needs no lock. A frozen owner keeps its lock; whoever takes
+the owner for everybody to read. Reading a run needs no lock. A frozen owner keeps its lock; a process that takes
 the run over puts another lock file in its place, and the fence of ``event_log.py`` makes the old owner lose.
 """
 
@@ -33,7 +33,7 @@ OWNER_NAME = "owner.json"
 _PATIENCE_SECONDS = 0.15
 """Long enough to outlast a reader's probe of the lock, short enough to answer at once."""
 _WORD_SECONDS = 0.5
-"""How long a new owner may take to leave word: until then the file names the one before, who is gone."""
+"""Time limit for a new owner to record itself: until then the file names the previous one."""
 _MAX_OWNER_BYTES = 64 * 1024
 _LOCK_FILE_KEY = "lock_file"
 
@@ -74,7 +74,7 @@ class OwnerLock:
         self.is_contested = before.get(_LOCK_FILE_KEY) != self._file
 
     def _make_file(self, disk: Disk, *, is_synced: bool) -> None:
-        """Make the lock file where there is none. Nothing of ours outlives it, so it tells what is ours."""
+        """Make the lock file where there is none. None of our files outlives it, so it tells what is ours."""
         with contextlib.suppress(FileExistsError):
             disk.close(disk.create(LOCK_NAME, self._root.descriptor))
             if is_synced:
@@ -101,17 +101,17 @@ class OwnerLock:
             raise _locked(self._root.path)
 
     def _exchange(self, disk: Disk, held: int) -> None:
-        """Put a lock file of our own, locked already, in the place of the one that is held."""
+        """Put a separate lock file, locked already, in the place of the one that is held."""
         from filelock import Timeout  # noqa: PLC0415 - as in `_acquire`
 
         # The new file is locked before it gets the name, so nobody can find it free. Of two who take over at once
-        # both may come to the rename; the later one wins it, and the earlier one loses at its next look, if not at
+        # both may reach the rename; the later one wins it, and the earlier one loses at its next look, if not at
         # the one with which `_acquire` ends.
         name = temporary_name()
         mine = _new_lock(self._root.path / name)
         try:
             mine.acquire(blocking=False)
-        except Timeout:  # whoever took the run over meanwhile has swept the file away
+        except Timeout:  # the process that took the run over meanwhile has swept the file away
             raise _locked(self._root.path) from None
         self._lock = mine
         self._file = os.stat(name, dir_fd=self._root.descriptor, follow_symlinks=False).st_ino
@@ -142,8 +142,8 @@ class OwnerLock:
         Args:
             disk: Where.
             token: Number of this ownership.
-            is_fenced: No earlier owner can write any more. Until then the lock file is not named: whoever
-                comes next, when we die here, must contest it again.
+            is_fenced: No earlier owner can write any more. Until then the lock file is not named: the next
+                process, if this one dies here, must contest it again.
         """
         self.token = token
         facts = {
@@ -165,12 +165,12 @@ class OwnerLock:
 def _new_lock(path: Path) -> BaseFileLock:
     from filelock import FileLock  # noqa: PLC0415 - as above
 
-    # Not by thread: whoever closes a run may be another thread than the one that opened it.
+    # Not by thread: a run may be closed by another thread than the one that opened it.
     return FileLock(path, timeout=_PATIENCE_SECONDS, mode=FILE_MODE, thread_local=False)
 
 
 def is_owned(logs_root: Path) -> bool:
-    """Whether some process owns a run directory right now."""
+    """True if some process owns a run directory right now."""
     try:
         descriptor = os.open(logs_root / LOCK_NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -208,7 +208,7 @@ def _token_of(facts: dict[str, Any]) -> int:
 
 
 def _present_owner(path: Path) -> dict[str, Any]:
-    """Facts about who holds the lock; none when whoever left word last is gone, and nobody has since."""
+    """Facts about the owner of the lock; none when the last recorded owner is gone."""
     give_up = time.monotonic() + _WORD_SECONDS
     while _is_gone(owner := read_owner(path)):
         if time.monotonic() >= give_up:
@@ -218,7 +218,7 @@ def _present_owner(path: Path) -> dict[str, Any]:
 
 
 def _is_gone(owner: dict[str, Any]) -> bool:
-    """Whether a process of this machine has ended."""
+    """True if a process of this machine has ended."""
     pid = owner.get("pid")
     if type(pid) is not int or pid <= 0 or owner.get("host") != socket.gethostname():
         return False
@@ -260,5 +260,5 @@ def taken_over(path: Path, token: int) -> RunLocked:
     return RunLocked(
         f"the run in {path} was taken over by {by}; this process was owner {token} and has lost it",
         owner=owner if is_known else {},
-        hint="nothing that this process does for the run counts any more; look at it with Run.load(…)",
+        hint="this process can no longer change the run; look at it with Run.load(…)",
     )

@@ -39,10 +39,10 @@ class ArtifactInfo(msgspec.Struct, frozen=True):
     """The facts of an artifact."""
 
     id: str  #: Its id.
-    name: str  #: What it is, for people; the id for one that an earlier process stored.
+    name: str  #: Name for users; the id for one that an earlier process stored.
     size_bytes: int  #: Size of its JSON text.
     stored_at: float  #: When, in seconds since 1970 (UTC).
-    is_file_backed: bool  #: Whether it is in a file.
+    is_file_backed: bool  #: True if it is in a file.
 
 
 class ArtifactStore:
@@ -89,7 +89,7 @@ class ArtifactStore:
             raise StorageError(f"artifact {artifact_id} {problem}") from None
 
     def has(self, artifact_id: str) -> bool:
-        """Whether there is an artifact of that id."""
+        """True if there is an artifact of that id."""
         return artifact_id in self._infos
 
     def list(self) -> list[ArtifactInfo]:

@@ -99,10 +99,10 @@ class StageDirectories:
         return True
 
     def _is_of_another(self, node_id: str, name: str) -> bool:
-        """Whether what has the name of a stage that never began is none of ours, and stays (ruling 37).
+        """True if what has the name of a stage that never began is foreign, and stays (ruling 37).
 
         The directory of an attempt is made before its record, so an empty one is ours, and one with a status
-        of ours is that of an attempt whose record a power loss took.
+        of this engine is that of an attempt whose record a power loss took.
         """
         if self._announce_escape is None or name != node_id or node_id in self._latest:
             return False
@@ -199,7 +199,7 @@ def _places(visit: int, attempt: int) -> Iterator[str]:
 
 
 def recorded_attempt(name: str | Path, parent: int | None = None) -> tuple[int, int]:
-    """Visit and attempt that a status file of ours names; (0, 0) when there is no telling."""
+    """Visit and attempt that a status file of this engine names; (0, 0) when there is no telling."""
     try:
         plain = read_json(read_plain_file(name, parent, max_bytes=MAX_STATUS_BYTES) or b"")
         visit, attempt = plain["visit"], plain["attempt"]
@@ -234,7 +234,7 @@ RUN_ENTRIES = frozenset(
         *("checkpoint.json", "checkpoint.previous.json", "manifest.json", "manifest.previous.json"),
     }
 )
-"""What the run directory needs itself."""
+"""Names that the run directory needs itself."""
 _RESERVED_BEGINNING = "restart-"
 _DEVICES = frozenset(
     {"con", "prn", "aux", "nul", *(f"{kind}{number}" for kind in ("com", "lpt") for number in range(10))}
@@ -249,7 +249,7 @@ _SAFE = re.compile(
 
 
 def is_safe_name(node_id: str) -> bool:
-    """Whether a node id can be a directory name everywhere.
+    """True if a node id can be a directory name everywhere.
 
     >>> is_safe_name("plan"), is_safe_name("CON"), is_safe_name("artifacts"), is_safe_name("a/b")
     (True, False, False, False)
@@ -329,7 +329,7 @@ class StageFile(msgspec.Struct, frozen=True):
 
     name: str  #: Its path in the directory, with ``/`` between folders.
     size: int  #: Bytes.
-    problem: str = ""  #: Why it cannot be read, or empty.
+    problem: str = ""  #: Reason why it cannot be read, or empty.
 
 
 class Listing(msgspec.Struct, frozen=True):

@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_NAMED = 3
-"""Of keys that are ignored, so many are named."""
+"""Most ignored keys that are named."""
 
 
 class StatusText(msgspec.Struct, frozen=True, gc=False):
     """The text of a status.json, composed when it is called: of a run in memory nobody may ever read it."""
 
-    outcome: Outcome  #: What the attempt came to.
-    visit: int  #: Which visit of the stage.
-    attempt: int  #: Which attempt of the visit.
+    outcome: Outcome  #: Outcome of the attempt.
+    visit: int  #: Visit of the stage, by number.
+    attempt: int  #: Attempt of the visit, by number.
     duration: float = 0.0  #: Seconds that it took.
 
     def __call__(self) -> str:

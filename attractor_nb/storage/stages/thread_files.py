@@ -1,6 +1,6 @@
 """The conversations of threads, one file each: ``threads/<thread>.json`` (spec 5.4).
 
-A file keeps what every attempt saved as an entry of its own, named by where it was said. Which of them counts
+A file keeps what every attempt saved as a separate entry, named by where it was said. Which of them counts
 the log alone decides: an entry is in the file before the commit of its stage is in the log, so one whose
 commit never came is evidence and no more, and a run that goes back finds what it said until there. An entry
 holds only the text that is new beside the entry it continues, so a conversation that grows is kept once.
@@ -43,9 +43,9 @@ def thread_file_name(thread: str) -> str:
 class _Entry(Record, frozen=True, array_like=True, omit_defaults=False):
     """The entry that one attempt saved."""
 
-    after: str  #: The entry that it went on from, or empty.
-    kept: Count  #: How many characters of that one's text it begins with.
-    text: str  #: What follows them.
+    after: str  #: The entry that it continued from, or empty.
+    kept: Count  #: Number of characters of that entry with which its text begins.
+    text: str  #: The text after them.
 
 
 class Thread(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -53,13 +53,13 @@ class Thread(Record, frozen=True, kw_only=True, omit_defaults=False):
 
     schema_version: Literal[1] = 1  #: Version of this form.
     thread: str  #: Its name, without secrets.
-    entries: Mapping[str, _Entry] = {}  #: What was saved, by the names of the entries.
+    entries: Mapping[str, _Entry] = {}  #: Saved entries, by name.
 
     def __post_init__(self) -> None:
         """Refuse an entry that continues a missing one."""
         for name, entry in self.entries.items():
             if entry.kept and entry.after not in self.entries:
-                raise ValueError(f"entry {name} goes on from {entry.after!r}, which is not there")
+                raise ValueError(f"entry {name} continues {entry.after!r}, which is missing")
 
     def text_of(self, name: str) -> str | None:
         """The whole text of an entry; None when there is none."""
@@ -162,7 +162,9 @@ class ThreadDirectory:
             words = str(problem) if isinstance(problem, ValueError) else "has a wrong shape"
             path = str(self._path / name)
             raise StorageError(
-                f"{path} is damaged: it {words}", path=path, hint="restore it; or remove it, and the thread begins anew"
+                f"{path} is damaged: it {words}",
+                path=path,
+                hint="restore it; or remove it, and the thread starts again",
             ) from None
 
     @contextlib.contextmanager

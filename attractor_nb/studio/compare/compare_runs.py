@@ -71,7 +71,7 @@ class Comparison(Displayed):
 
     @property
     def is_same(self) -> bool:
-        """Whether nothing differs but times, ids and what it cost."""
+        """True if nothing differs but times, ids and what it cost."""
         ends = self.a.status is self.b.status and self.a.reason == self.b.reason
         return ends and not self.graph and not self.context and self.first_difference is None
 
@@ -145,7 +145,7 @@ def run_diff(
 ) -> Comparison:
     """Compare two runs: path, outcomes, prompts, responses, context, cost, time.
 
-    They may be of the same graph or of two; a run that goes on is compared as far as it has come.
+    They may be of the same graph or of two; a run that continues is compared as far as it has come.
 
     Args:
         a: A run, its result, or its directory.

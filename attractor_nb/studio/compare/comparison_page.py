@@ -55,9 +55,9 @@ LEGEND: Final = (
     ("only-b", "B", "only B took it"),
     ("changed", "≠", "other outcome"),
     ("varied", "≈", "other texts, attempts or visits"),
-    ("both", "", "both took it alike"),
+    ("both", "", "the same in both"),
 )
-"""What the strokes of the drawing mean: class, sign, words."""
+"""Legend of the strokes: class, sign, words."""
 
 
 def legend_of(compared: Compared) -> list[tuple[str, str, str]]:
@@ -214,7 +214,7 @@ def comparison_values(compared: Compared, *, text_chars: int) -> dict[str, Any]:
 
 
 def comparison_page(compared: Compared, *, text_chars: int) -> str:
-    """A page of its own: the drawing with both sides of each stage that is clicked, and the static form."""
+    """A separate page: the drawing with both sides of each stage that is clicked, and the static form."""
     values = comparison_values(compared, text_chars=text_chars)
     static = Markup(comparison_html(compared, has_times=True, is_inline=True))  # noqa: S704 - by our own builders
     line = f"{compared.a.headline}\n{compared.b.headline}"
@@ -225,7 +225,7 @@ def legend_html(compared: Compared) -> Markup:
     """The legend of the strokes."""
     entries = [
         element(
-            "div",  # a line of its own where a page takes our style sheet out
+            "div",  # a separate line where a page takes our style sheet out
             {"class": f"entry {name}"},
             element("span", {"class": "stroke", "aria-hidden": "true"}, sign),
             f" {words}",
@@ -273,12 +273,12 @@ class Side:
     name: str  #: ``A`` or ``B``.
     run_id: str
     pipeline: str  #: Name of its pipeline.
-    status: RunStatus  #: How it ended, or that it goes on.
-    reason: str  #: Why it failed or stopped, or empty.
+    status: RunStatus  #: Its status.
+    reason: str  #: Reason of the failure or stop, or empty.
     stages: int  #: Stages that it committed.
     seconds: float  #: Its running time.
-    usage: Usage  #: What it consumed.
-    mark: str = ""  #: What must be said of its result, or empty (ruling 48).
+    usage: Usage  #: Its usage.
+    mark: str = ""  #: Mark of its result, or empty (ruling 48).
     is_simulated: bool = False  #: At least a part of it is made up.
 
     @property
@@ -297,8 +297,8 @@ class Compared:
     b: Side  #: The second run.
     pairs: tuple[Pair, ...]  #: Their steps, each beside the one of the other run that it belongs to.
     united: United  #: Their graphs as one.
-    graph_changes: tuple[str, ...]  #: What differs between the graphs, in words.
-    context: tuple[ValueChange, ...]  #: What differs between the contexts in which they ended.
+    graph_changes: tuple[str, ...]  #: Differences between the graphs, in words.
+    context: tuple[ValueChange, ...]  #: Differences between the contexts in which they ended.
 
 
 # -- tables ------------------------------------------------------------------------------------------------
@@ -410,7 +410,7 @@ class TextChange:
     node: str
     visit: int  #: Number of its visit in the first run.
     name: str  #: ``prompt`` or ``response``.
-    lines: tuple[str, ...]  #: What differs (``text_diff``).
+    lines: tuple[str, ...]  #: The differing lines (``text_diff``).
     rows: tuple[Row, ...] = ()  #: The same with the words that differ (``word_diff``).
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
 """Two paths through a graph side by side: which steps belong together, and how they differ (pure).
 
 Steps are aligned as the lines of two texts are: the longest common way is kept, and what only one run did
-stands between. Branches are aligned each for itself, for the order in which they go on is nobody's decision.
+is between. Branches are aligned each for itself, for the order in which they continue is nobody's decision.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class ComparedVisit:
     node: str
     branch: str  #: Path of its branch, or empty.
     number: int  #: Its number among the visits of the node.
-    status: str  #: How it ended; empty when it did not.
-    reason: str = ""  #: Why it failed, or empty.
+    status: str  #: Final status; empty when it did not.
+    reason: str = ""  #: Reason of the failure, or empty.
     label: str = ""  #: The edge label that it asked for, or empty.
-    attempts: int = 1  #: How often it was tried.
-    seconds: float = 0.0  #: How long it took, waits between attempts included.
-    usage: Usage = field(default_factory=Usage)  #: What all its attempts consumed.
-    next_node: str = ""  #: Where the run went on, or empty.
+    attempts: int = 1  #: Number of attempts.
+    seconds: float = 0.0  #: Its duration, waits between attempts included.
+    usage: Usage = field(default_factory=Usage)  #: Usage of all its attempts.
+    next_node: str = ""  #: Node where the run continued, or empty.
     edge: int | None = None  #: Position of the edge taken in its own graph, or None.
     #: Its prompt and response, by these names, as far as they are kept.
     texts: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -113,7 +113,7 @@ def step_of(visit: VisitRecord, texts: Mapping[str, str]) -> ComparedVisit:
 def align(a: Sequence[ComparedVisit], b: Sequence[ComparedVisit]) -> tuple[Pair, ...]:
     """The steps of two runs, each with the one of the other run that it belongs to.
 
-    Branches stand behind the steps of the way that they left.
+    Branches are behind the steps of the way that they left.
     """
     branches: dict[str, tuple[list[ComparedVisit], list[ComparedVisit]]] = {}
     for side, steps in enumerate((a, b)):
@@ -203,8 +203,8 @@ class ValueChange:
     """A context value that is not the same at the two ends."""
 
     key: str
-    a: Any  #: What the first run has, or None.
-    b: Any  #: What the second run has, or None.
+    a: Any  #: Value of the first run, or None.
+    b: Any  #: Value of the second run, or None.
 
 
 def changed_values(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[ValueChange, ...]:

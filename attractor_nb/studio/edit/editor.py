@@ -89,12 +89,12 @@ class Editor(DisplayedPicture):
 
     @property
     def can_undo(self) -> bool:
-        """Whether there is a change to take back."""
+        """True if there is a change to take back."""
         return bool(self._before)
 
     @property
     def can_redo(self) -> bool:
-        """Whether a change was taken back and none was made since."""
+        """True if a change was taken back and none was made since."""
         return bool(self._after)
 
     def pipeline(self) -> Definition:
@@ -190,7 +190,7 @@ class Editor(DisplayedPicture):
     def undo(self) -> Self:
         """Take the last change back: the text is byte for byte what it was."""
         if not self._before:
-            raise OptionError("there is no change to take back", hint="nothing was changed")
+            raise OptionError("there is no change to undo", hint="nothing was changed")
         self._after.append(self._now)
         self._now = self._before.pop()
         return self
@@ -198,7 +198,7 @@ class Editor(DisplayedPicture):
     def redo(self) -> Self:
         """Make the change again that was taken back last."""
         if not self._after:
-            raise OptionError("there is no change to make again", hint="undo one first")
+            raise OptionError("there is no change to redo", hint="undo one first")
         self._before.append(self._now)
         self._now = self._after.pop()
         return self
@@ -274,7 +274,7 @@ def _text_of(place: Path) -> str | None:
 # One change of a pipeline's text: which thing of the graph is meant, and the text after it (pure).
 
 Target = str | int | tuple[str, str] | tuple[str, str, int]
-"""What a change is made on: "" for the graph, a node's id, "a -> b" or ("a", "b") for the first such edge,
+"""Target of a change: "" for the graph, a node's id, "a -> b" or ("a", "b") for the first such edge,
 ("a", "b", 1) for the second, or an edge's position."""
 
 STYLESHEET: Final = "model_stylesheet"
@@ -320,7 +320,7 @@ def _edge_place(graph: Graph, target: object) -> EditTarget:
             pass
         case _:
             raise OptionError(
-                f"{target!r} names nothing of a graph", hint='name a node "plan", or an edge "plan -> done"'
+                f"{target!r} names no part of a graph", hint='name a node "plan", or an edge "plan -> done"'
             )
     same = [at for at, edge in enumerate(graph.edges) if (edge.source, edge.target) == (source, goal)]
     if not 0 <= number < len(same):

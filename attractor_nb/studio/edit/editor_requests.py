@@ -60,7 +60,7 @@ _LONG: Final = frozenset(
 
 CELL: Final = "<cell>"
 MOST_LEFT: Final = 3
-"""How many findings are named that are left after all was mended that can be."""
+"""Most remaining findings that are named after all fixes."""
 _STALE: Final = "the text has changed since this table was shown"
 
 

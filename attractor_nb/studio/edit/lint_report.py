@@ -112,5 +112,5 @@ class LintReport(Sequence[Diagnostic]):
 
 
 def _is_apart(edit: TextEdit, other: TextEdit) -> bool:
-    """Whether two edits can both be made; the same edit twice counts as one."""
+    """True if two edits can both be made; the same edit twice counts as one."""
     return edit == other or edit.span.end <= other.span.start or other.span.end <= edit.span.start

@@ -73,8 +73,8 @@ class NodeEstimate:
 
     node_id: str  #: The node; of a child run's node the path, such as ``boss/test``.
     model: ModelName | None  #: Its model; empty for the whole of a child run.
-    expected: Usage  #: What its visits on the likely path consume.
-    worst: Usage  #: What its visits consume at worst, with all attempts, taken alone.
+    expected: Usage  #: Usage of its visits on the likely path.
+    worst: Usage  #: Usage of its visits in the worst case, with all attempts, taken alone.
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class RunEstimate:
     #: together.
     worst: Usage
     is_shared: bool  #: One bound does hold for all of them together.
-    assumptions: Assumptions  #: What was taken for granted.
+    assumptions: Assumptions  #: The assumptions.
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Estimator:
     asked: Mapping[str, NodeCalls]  #: The nodes that ask models.
     children: Mapping[str, RunEstimate]  #: The estimates of child runs, by the node that runs them.
     price: Callable[[ModelName, Usage], float | None]  #: The price of a usage of a model, or None when it is not known.
-    assumptions: Assumptions = field(default_factory=Assumptions)  #: What is taken for granted.
+    assumptions: Assumptions = field(default_factory=Assumptions)  #: The assumptions.
 
     def estimate(self, lookup: Lookup) -> RunEstimate:
         """The estimate of a run whose context begins with what ``lookup`` says."""
@@ -258,9 +258,9 @@ MAX_DIAMONDS: Final = 1_000
 """Diamonds in a row that are walked through; a circle of them alone would have no end."""
 _ENDS: Final = " ends"
 _FAILS: Final = " fails"
-"""What may become of a run at its end, beside going back to a node: no node is named so."""
+"""Possible ends of a run, beside going back to a node: no node has such a name."""
 _UNSEEN_ATTRS: Final = frozenset({"label", "class", "comment", "retry_target", "fallback_retry_target", "goal_gate"})
-"""What of a node says nothing of what it comes to."""
+"""Attributes of a node that do not affect its outcome."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,20 +270,20 @@ class RerouteStep:
     node: str  #: The stage behind which it happens; empty when the run would begin elsewhere.
     visit: int  #: Number of the visit.
     branch: str  #: Path of the branch, or empty.
-    before: str  #: Where the run went from there; empty where it ended.
-    before_why: str  #: Why, as recorded.
-    now: str  #: Where it would go; empty where it would end.
-    now_why: str  #: Why, with what the conditions saw.
-    known: str  #: How far that is known, in words.
+    before: str  #: Node where the run went from there; empty where it ended.
+    before_why: str  #: Recorded reason.
+    now: str  #: Node where it would go; empty where it would end.
+    now_why: str  #: Reason, with the values that the conditions saw.
+    known: str  #: Known part of the new path, in words.
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedRoute:
     """The expected route of one run on a changed graph."""
 
-    turn: RerouteStep | None  #: Where it would leave its way; None when it would go the same way, as far as it went.
+    turn: RerouteStep | None  #: Step at which it would leave its path; None for the same path, as far as it went.
     assumed: tuple[str, ...]  #: Nodes that are not what they were, and whose recorded outcomes are taken all the same.
-    steps: int  #: How many recorded stages were asked.
+    steps: int  #: Number of recorded stages that were checked.
 
     @property
     def verdict(self) -> str:
@@ -344,7 +344,7 @@ class _Walk:
                 self._commit(event, values)
 
     def _begin(self, event: PipelineStarted) -> None:
-        """Whether the run would begin elsewhere."""
+        """True if the run would begin elsewhere."""
         now, start = self.plan.start, event.start_node or self.plan.start
         if not event.restart_of and start != now:
             why = "it was the start"

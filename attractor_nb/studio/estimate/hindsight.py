@@ -44,9 +44,9 @@ class Verdict:
 
     number: int  #: Its place among the runs that were asked about, from 1.
     run_id: str  #: The run, or empty where it could not be read.
-    ended: str  #: How it stands, in words.
-    expected: ExpectedRoute | None  #: What the graph would have made of it; None where that cannot be told.
-    problem: str = ""  #: Why it cannot be told, or empty.
+    ended: str  #: Its status, in words.
+    expected: ExpectedRoute | None  #: Its path in the graph; None if that is unknown.
+    problem: str = ""  #: Reason why it cannot be told, or empty.
 
     @property
     def verdict(self) -> str:
@@ -125,7 +125,7 @@ class Hindsight(Displayed):
     def _notes(self) -> Iterator[str]:
         assumed = dict.fromkeys(node for found in self.verdicts if found.expected for node in found.expected.assumed)
         if assumed:
-            yield f"changed since, their recorded outcomes are taken all the same: {', '.join(assumed)}"
+            yield f"changed since, their recorded outcomes are used anyway: {', '.join(assumed)}"
 
     def details(self) -> str:
         """The table with the ids of the runs."""
@@ -187,7 +187,7 @@ def _row(found: Verdict, *, has_ids: bool) -> tuple[str, str, str, str, str]:
         return name, found.ended, "cannot be told", found.problem, ""
     turn = found.expected.turn
     if turn is None:
-        return name, found.ended, "no, the same way", "", ""
+        return name, found.ended, "no, the same path", "", ""
     visit = f", visit {turn.visit}" if turn.visit > 1 else ""
     behind = f"behind {turn.node}{visit}" if turn.node else "at the start"
     where = f"to {turn.now or 'an end'}, not {turn.before or 'an end'}"

@@ -58,8 +58,8 @@ class PreflightFinding:
 
     state: FindingState  #: ``ok``; ``warn``: it runs, perhaps not as meant; ``error``: it cannot run; or ``note``.
     subject: str  #: The checked item.
-    message: str  #: How it is. Never the value of a key.
-    remedy: str = ""  #: What to do, or empty.
+    message: str  #: The finding. Never the value of a key.
+    remedy: str = ""  #: The remedy, or empty.
 
 
 def extras() -> Iterator[PreflightFinding]:
@@ -111,7 +111,7 @@ def local_model(missing: FindingState = "note") -> PreflightFinding:
 
 
 def runs_directory(place: Path) -> Iterator[PreflightFinding]:
-    """Whether runs can be kept where they would be; nothing is made."""
+    """True if runs can be kept where they would be; nothing is made."""
     existing = place.absolute()
     while not existing.exists() and existing != existing.parent:
         existing = existing.parent
@@ -143,7 +143,7 @@ def disk(place: Path) -> PreflightFinding:
 
 
 def loopback(missing: FindingState = "warn") -> PreflightFinding:
-    """Whether a server can be opened on this machine for itself, as the local model is."""
+    """True if a server can be opened on this machine for itself, as the local model is."""
     try:
         with socket.create_server(("127.0.0.1", 0)):
             return PreflightFinding("ok", "loopback", "a port on 127.0.0.1 can be opened")
@@ -153,7 +153,7 @@ def loopback(missing: FindingState = "warn") -> PreflightFinding:
 
 
 def connection(subject: str, host: str, port: int) -> PreflightFinding:
-    """Whether a server can be reached; nothing is sent to it."""
+    """True if a server can be reached; nothing is sent to it."""
     try:
         with socket.create_connection((host, port), timeout=CONNECT_SECONDS):
             return PreflightFinding("ok", subject, f"{host}:{port} answers")
@@ -163,7 +163,7 @@ def connection(subject: str, host: str, port: int) -> PreflightFinding:
 
 
 def _found_agents() -> tuple[InstalledAgent, ...]:
-    """The agents; in a thread of its own, for the caller may be in a running loop."""
+    """The agents; in its own thread, for the caller may be in a running loop."""
     with ThreadPoolExecutor(1, thread_name_prefix="attractor-doctor") as threads:
         return threads.submit(lambda: asyncio.run(installed_agents())).result()
 
@@ -180,7 +180,7 @@ _SHELL_WORDS: Final = frozenset(
     printf pwd read readonly return set shift source test times trap true type ulimit umask unset until wait
     while""".split()  # noqa: SIM905 - forty quoted words would be read by nobody
 )
-"""What a shell knows itself."""
+"""Commands that a shell knows itself."""
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+/-")
 
 
@@ -207,7 +207,7 @@ class Preflight(DisplayedTable, Sequence[PreflightFinding]):
 
     @property
     def is_ready(self) -> bool:
-        """Whether nothing was found that keeps a run from beginning or a stage from being done."""
+        """True if nothing was found that keeps a run from beginning or a stage from being done."""
         return not self.of("error")
 
     @property
@@ -331,7 +331,7 @@ def _checked(graph: Graph, backend: ChecksGraphs) -> Iterator[PreflightFinding]:
 
 
 def _providers(graph: Graph, backend: ProviderBackend, *, is_online: bool) -> Iterator[PreflightFinding]:
-    """Whether the models that the nodes name can be asked."""
+    """True if the models that the nodes name can be asked."""
     if missing_packages("llm"):
         yield PreflightFinding("error", "extra llm", "not installed", install_command("llm"))
     wanted: dict[Target, tuple[str, bool]] = {}

@@ -63,7 +63,7 @@ _STATES: Final = {"older": "older generation used"}
 VERDICTS: Final = {
     "healthy": f"{MARKS['ok']} healthy",
     "damaged": f"{MARKS['damaged']} damaged",
-    "lost": f"{MARKS['damaged']} nothing to go on with",
+    "lost": f"{MARKS['damaged']} nothing to resume",
 }
 
 
@@ -107,22 +107,22 @@ class RunDiagnosis:
     """The diagnosis of a stored run: its damage, its state, and the possible next steps."""
 
     logs_root: Path  #: The run directory.
-    verdict: str  #: ``healthy``; ``damaged``: it can go on, or be saved; ``lost``: nothing to go on with.
+    verdict: str  #: ``healthy``; ``damaged``: it can continue, or be saved; ``lost``: nothing to continue.
     #: Each file: ``name``, ``state`` (``ok``, ``damaged``, ``missing``, ``older``) and ``detail``.
     files: tuple[FileFinding, ...]
     run_id: str  #: The run, or empty.
     pipeline_name: str  #: Its pipeline, or empty.
-    status: str  #: How it stands, as in the list of runs.
-    mark: str  #: What must be said of its result, or empty (ruling 48).
+    status: str  #: Its status, as in the list of runs.
+    mark: str  #: Mark of its result, or empty (ruling 48).
     owner: Mapping[str, Any]  #: ``pid``, ``host`` and ``since`` of the process that owns it now, if one does.
     stages: int  #: Stages that are recorded without a fault.
     last_stage: str  #: The last of them, or empty.
-    next_node: str  #: Where the run goes on, or empty.
+    next_node: str  #: Node where the run continues, or empty.
     cut_off: str  #: A stage that was begun and has no end, or empty.
     open_gate: str  #: A gate whose question has no answer, or empty.
-    is_resumable: bool  #: A resume would go on from this very directory.
+    is_resumable: bool  #: A resume would continue from this very directory.
     has_ended: bool  #: It has ended for good: it cannot be resumed, only rewound.
-    plan: SalvagePlan | None  #: What a salvage would take; None when there is nothing.
+    plan: SalvagePlan | None  #: Plan of a salvage; None when nothing can be saved.
     _survey: DirectorySurvey = field(repr=False)
     _facts: Mapping[str, Any] = field(repr=False)
     _suspect: StageStarted | None = field(repr=False)
@@ -133,7 +133,7 @@ class RunDiagnosis:
     __repr__ = __str__
 
     def salvage(self, target: str | Path, *, disk: Disk | None = None) -> Path:
-        """Write what is whole into a new run directory, from which a resume goes on.
+        """Write what is whole into a new run directory, from which a resume continues.
 
         Returns:
             The new directory.
@@ -144,7 +144,7 @@ class RunDiagnosis:
 
 
 def diagnose_run(logs_root: str | Path) -> RunDiagnosis:
-    """Look at every file of a stored run; nothing is changed, and its owner may go on.
+    """Look at every file of a stored run; nothing is changed, and its owner may continue.
 
     Args:
         logs_root: The run directory.
@@ -199,13 +199,13 @@ def diagnose_run(logs_root: str | Path) -> RunDiagnosis:
 
 
 def _failed_for_good(of_the_run: Sequence[Event]) -> bool:
-    """Whether the last word of a log is a failure that no resume goes on after."""
+    """True if the last word of a log is a failure that no resume continues after."""
     last = of_the_run[-1] if of_the_run else None
     return isinstance(last, PipelineFailed) and not last.is_resumable
 
 
 def _can_be_read(survey: DirectorySurvey) -> bool:
-    """Whether a resume takes this directory: it mends projections by itself, but believes no foreign one."""
+    """True if a resume takes this directory: it mends projections by itself, but believes no foreign one."""
     is_foreign = any(" is of run " in f" {file.detail}" for file in survey.files)
     return survey.files[0].state == "ok" and survey.log.records > 0 and not is_foreign
 
@@ -213,7 +213,7 @@ def _can_be_read(survey: DirectorySurvey) -> bool:
 def _salvaged_facts(
     facts: Mapping[str, Any], place: Path, plan: SalvagePlan | None, checkpoint: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The manifest of a salvaged run: it stands where it was cut, unless its checkpoint knows the end."""
+    """The manifest of a salvaged run: it is where it was cut, unless its checkpoint knows the end."""
     saved = {name: value for name, value in facts.items() if name not in {"restart_of", "log_sequence"}}
     saved["salvaged_from"] = str(place)
     if plan is not None and plan.lost:

@@ -117,7 +117,7 @@ def run_plain(index: int, run: RunSummary, place: str) -> dict[str, Any]:
 
 
 def has_words(row: Mapping[str, Any], words: str) -> bool:
-    """Whether each of some words stands in a row of ``run_plain``, in capitals or not.
+    """True if each of some words is in a row of ``run_plain``, in capitals or not.
 
     >>> has_words({"pipeline": "Review", "status": "failed", "tags": ["kept"]}, "review KEPT")
     True
@@ -234,7 +234,7 @@ class Filter:
         return [row for row in rows if self.holds(row)]
 
     def holds(self, row: RunSummary) -> bool:
-        """Whether all conditions hold for a row."""
+        """True if all conditions hold for a row."""
         wanted = self.text.casefold()
         return (
             (not self.status or row.status in self.status)

@@ -57,7 +57,7 @@ _RULES: Final = """
 """
 
 MAX_DEPTH: Final = 50
-"""How many forks of forks are followed: a family that was tampered with has an end, too."""
+"""Deepest chain of forks that is followed, so that a manipulated family also ends."""
 MAX_RESTARTS: Final = 1000
 
 
@@ -66,13 +66,13 @@ class Relative:
     """A run in a family, or a place to which one went back."""
 
     kind: str  #: ``run``, ``fork``, ``restart`` or ``rewind``.
-    words: str  #: How it came about: ``fork before plan, visit 2``.
-    status: str = ""  #: How it stands, as in the list of runs; of a rewind ``set aside``.
-    detail: str = ""  #: What came of it, in words.
+    words: str  #: Its origin: ``fork before plan, visit 2``.
+    status: str = ""  #: Its status, as in the list of runs; of a rewind ``set aside``.
+    detail: str = ""  #: Its result, in words.
     place: str = ""  #: The name of its directory.
     run_id: str = ""
     is_here: bool = False  #: It is the run that was asked about.
-    below: tuple[Relative, ...] = ()  #: What came of it in turn.
+    below: tuple[Relative, ...] = ()  #: Runs that descend from it.
 
 
 def lineage_text(relative: Relative, *, has_places: bool = False) -> str:

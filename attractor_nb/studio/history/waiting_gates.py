@@ -38,7 +38,7 @@ class WaitingGate:
     pipeline: str  #: Name of the pipeline.
     logs_root: Path  #: The run directory.
     run: Execution | None  #: The run, when it is under way in this process; else None.
-    how: str  #: How it can be answered, in words.
+    how: str  #: Way to answer it, in words.
     #: Facts about another process that works at the run; None where there is none that takes answers.
     owner: Mapping[str, Any] | None = None
 
@@ -115,7 +115,7 @@ class Inbox(DisplayedTable):
 
 
 def gates(base: str | Path = DEFAULT_RUNS_BASE) -> Inbox:
-    """All questions that wait: of the runs of this process, and of those under a runs base that stand still.
+    """All questions that wait: of the runs of this process, and of those under a runs base that are inactive.
 
     Args:
         base: The runs base; nothing of it is changed.

@@ -221,7 +221,7 @@ def answer_inspection(run: Execution, request: dict[str, Any], *, with_place: bo
 
 
 def _can_be_told(stage: StageInspection) -> bool:
-    """Whether a message for a stage is still received: it asks a model, and is under way or comes yet."""
+    """True if a message for a stage is still received: it asks a model, and is under way or comes yet."""
     is_open = stage.run is not None and not stage.run.is_done and stage.handler == DEFAULT_TYPE
     return is_open and stage.status in {"running", "pending", "retrying"}
 
@@ -247,7 +247,7 @@ def error_of(run: Execution, node: str = "") -> BaseException | None:
     """The latest exception of the user's Python in a run: of a handler, a backend, a tool, an interviewer.
 
     While it is in this process it is the exception itself, its traceback beginning in the user's code: after
-    ``raise run.error()`` ``%debug`` stands in the frame that failed. A run keeps the latest few.
+    ``raise run.error()`` ``%debug`` is in the frame that failed. A run keeps the latest few.
 
     Args:
         run: The run.

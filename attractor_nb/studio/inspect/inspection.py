@@ -58,30 +58,30 @@ class StageInspection(Displayed):
     visits: tuple[VisitLine, ...] = ()  #: All visits of the node, those that a rewind has set aside too.
     attempt: int | None = None  #: The attempt, by number, or None.
     attempts: tuple[AttemptLine, ...] = ()  #: All attempts of the visit.
-    status: str = "pending"  #: How the attempt ended; ``running``, ``waiting``, ``cut off``, ``pending``.
-    reason: str = ""  #: Why it failed, or empty.
-    prompt: str | None = None  #: What was sent to the model, or the command; None when there was nothing.
-    carried: str | None = None  #: What it was given of the stages before (``carried.md``), or None.
-    response: str | None = None  #: What came back, or None.
-    notes: str = ""  #: What the stage said of itself, or empty.
-    stdout: str | None = None  #: What its command wrote, or None.
+    status: str = "pending"  #: Status of the attempt; ``running``, ``waiting``, ``cut off``, ``pending``.
+    reason: str = ""  #: Reason of the failure, or empty.
+    prompt: str | None = None  #: Prompt sent to the model, or the command; None when there was none.
+    carried: str | None = None  #: Context received from earlier stages (``carried.md``), or None.
+    response: str | None = None  #: Response, or None.
+    notes: str = ""  #: Notes of the stage, or empty.
+    stdout: str | None = None  #: Output of its command, or None.
     stderr: str | None = None  #: The same of its errors, or None.
-    changes: str | None = None  #: What it changed in the run's worktree, as a diff, or None.
-    traceback: str | None = None  #: Where Python of the user's failed in it (``traceback.txt``), or None.
+    changes: str | None = None  #: Its changes in the run's worktree, as a diff, or None.
+    traceback: str | None = None  #: Traceback of the user's Python code (``traceback.txt``), or None.
     items: tuple[ItemLine, ...] = ()  #: Of a stage with `for_each`: its items, in the order of the list.
     context: tuple[ContextChange, ...] = ()  #: Each key of the context before and behind the visit; changed ones first.
     files: tuple[StageFile, ...] = ()  #: The files of the attempt.
-    usage: Usage | None = None  #: What the visit consumed, all its attempts; None when it did not say.
-    why_here: str = ""  #: How the run came to the visit.
-    why_next: RouteReasons | None = None  #: Why it was left as it was; None while it has not ended.
+    usage: Usage | None = None  #: Usage of the visit, all its attempts; None when it did not say.
+    why_here: str = ""  #: Reason why the run reached the visit.
+    why_next: RouteReasons | None = None  #: Reasons for the next edge; None while it has not ended.
     is_set_aside: bool = False  #: A rewind went behind the visit.
-    by_hand: tuple[str, ...] = ()  #: What a debugger changed of it, a line each.
-    messages: tuple[MessageLine, ...] = ()  #: What the attempt was told by people or a supervisor.
-    cached: str = ""  #: What the look into the cache came to, or empty.
-    directory: Path | None = None  #: Where the files are; None when nothing is stored.
-    workdir: str = ""  #: Where commands, agents and tools of the run work, or empty.
-    problems: tuple[str, ...] = ()  #: What could not be read, and why.
-    mark: str = ""  #: What must be said of the run's result, or empty (ruling 48).
+    by_hand: tuple[str, ...] = ()  #: Changes by a debugger, a line each.
+    messages: tuple[MessageLine, ...] = ()  #: Messages of users or a supervisor to the attempt.
+    cached: str = ""  #: Result of the cache lookup, or empty.
+    directory: Path | None = None  #: Directory of the files; None when nothing is stored.
+    workdir: str = ""  #: Working directory of commands, agents and tools of the run, or empty.
+    problems: tuple[str, ...] = ()  #: Unreadable parts, with the reasons.
+    mark: str = ""  #: Mark of the run's result, or empty (ruling 48).
     #: The run that it is a stage of; None where nobody has it.
     run: Execution | None = field(default=None, repr=False, compare=False)
     _read: Reader = field(default=lambda name, most: None, repr=False, compare=False)  # noqa: ARG005 - the interface of readers
@@ -176,8 +176,8 @@ class EdgeVerdict:
 
     visit: int  #: The visit of the source.
     branch: str  #: The branch that it was in, or empty.
-    candidate: EdgeCandidate  #: How the edge fared.
-    target: str  #: Where the run went.
+    candidate: EdgeCandidate  #: Result of the edge.
+    target: str  #: Node where the run went.
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values."""
@@ -189,7 +189,7 @@ class EdgeInspection(Displayed):
     """An edge: its condition, and what became of it each time."""
 
     edge: int  #: Its position in ``Graph.edges``.
-    #: What it joins.
+    #: Its source.
     source: str
     target: str
     label: str = ""  #: Its label, or empty.
@@ -197,9 +197,9 @@ class EdgeInspection(Displayed):
     weight: int = 0  #: Its priority.
     is_default: bool = False  #: It is marked ``default=true``.
     is_restart: bool = False  #: It is marked ``loop_restart=true``.
-    passes: int = 0  #: How often it was taken.
-    verdicts: tuple[EdgeVerdict, ...] = ()  #: What it came to each time that its source was left, oldest first.
-    problems: tuple[str, ...] = ()  #: What could not be read, and why.
+    passes: int = 0  #: Number of times that it was taken.
+    verdicts: tuple[EdgeVerdict, ...] = ()  #: Its result each time that its source was left, oldest first.
+    problems: tuple[str, ...] = ()  #: Unreadable parts, with the reasons.
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values for the inspector."""
@@ -240,8 +240,8 @@ class VisitLine:
 
     number: int  #: Its number.
     branch: str  #: Path of the branch that it is in, or empty.
-    status: str  #: How it ended, or ``running``, ``cut off``.
-    attempts: int  #: How many there were.
+    status: str  #: Final status, or ``running``, ``cut off``.
+    attempts: int  #: Number of attempts.
     is_set_aside: bool = False  #: A rewind went behind it.
     is_cached: bool = False  #: Its result came from the cache.
 
@@ -262,10 +262,10 @@ class AttemptLine:
     """A try of the visit."""
 
     number: int  #: Its number.
-    status: str  #: How it ended, or ``running``, ``cut off``.
-    reason: str = ""  #: Why it failed, or empty.
-    seconds: float | None = None  #: How long it took; None while it goes on, and when nobody knows.
-    usage: Usage | None = None  #: What it consumed; None when it did not say.
+    status: str  #: Final status, or ``running``, ``cut off``.
+    reason: str = ""  #: Reason of the failure, or empty.
+    seconds: float | None = None  #: Its duration; None while it is running, and when it is unknown.
+    usage: Usage | None = None  #: Its usage; None when it did not say.
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values."""
@@ -282,8 +282,8 @@ class AttemptLine:
 class MessageLine:
     """The instruction that an attempt received."""
 
-    text: str  #: What it says.
-    given_by: str = ""  #: Who gave it, or by what way.
+    text: str  #: Its text.
+    given_by: str = ""  #: Source of the message: a person or a channel.
     #: ``prompt``, ``request`` or ``turn``: how the attempt received it; ``waits`` while it may yet; empty when it did
     #: not.
     reach: str = ""
@@ -308,9 +308,9 @@ class ItemLine:
     """An item of a stage with `for_each`."""
 
     index: int  #: Its place in the list, from 0.
-    value: Any = ""  #: What it is; an empty text where that is not known.
-    status: str = "not started"  #: How its run ended, ``running``, ``cut off``, or ``not started``.
-    reason: str = ""  #: Why it failed, or empty.
+    value: Any = ""  #: Its value; an empty text when that is unknown.
+    status: str = "not started"  #: Final status of its run, ``running``, ``cut off``, or ``not started``.
+    reason: str = ""  #: Reason of the failure, or empty.
     run_id: str = ""  #: Its run, or empty.
     directory: Path | None = None  #: The directory of that; None where there is none.
 

@@ -42,7 +42,7 @@ _EDGES: Final = (
 
 
 def stage_text(plain: Mapping[str, Any]) -> str:
-    """A stage in words: how it ended, how the run came there and went on, what changed, the texts."""
+    """A stage in words: how it ended, how the run came there and continued, what changed, the texts."""
     lines = [headline(plain), *_columns(_facts(plain))]
     if plain["items"]:
         lines += _indented(str(_items(plain["items"])))
@@ -141,7 +141,7 @@ def _rule_words(rule: Mapping[str, Any]) -> str:
 
 def _route_facts(plain: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if plain.get("why_here"):
-        yield "came here", plain["why_here"]
+        yield "visited it", plain["why_here"]
     if reasons := plain.get("why_next"):
         yield "went on", reasons["words"]
         if reasons["mismatch"]:
@@ -267,7 +267,7 @@ def _verdicts(plain: Mapping[str, Any]) -> Table:
         for one in plain["verdicts"]
     ]
     return Table(
-        "What became of the edge",
+        "Visits of the edge's source",
         (Column(f"visit of {plain['source']}"), Column("saw", "place"), Column("verdict"), Column("went to", "place")),
         rows,
         ["ok" if one["is_taken"] else "" for one in plain["verdicts"]],

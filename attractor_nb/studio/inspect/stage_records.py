@@ -66,7 +66,7 @@ def read_stage(
 ) -> StageInspection:
     """Everything that is known of one attempt; of the latest, if ``attempt`` is None.
 
-    ``known`` are the visits of the node that are listed beside it; ``is_context_whole`` tells of the context what
+    ``known`` are the visits of the node that are listed beside it; ``is_context_whole`` has of the context what
     stayed the same, too.
     """
     record = chosen.record
@@ -121,7 +121,7 @@ def _attempt_of(record: VisitRecord, number: int | None) -> AttemptRecord:
 
 
 def _is_committed(tried: AttemptRecord, record: VisitRecord) -> bool:
-    """Whether an attempt is the one that its visit committed."""
+    """True if an attempt is the one that its visit committed."""
     return record.commit is not None and tried.ended is record.commit
 
 
@@ -192,7 +192,7 @@ def _by_hand(chosen: RecordedVisit) -> tuple[str, ...]:
         if event.node != record.node_id:
             continue
         if event.visit in {0, record.number} and event.branch == record.branch:
-            before = f"; by itself it came to {event.before}" if event.before else ""
+            before = f"; without the change the outcome was {event.before}" if event.before else ""
             found.append(f"{event.description}{before}")
     return tuple(found)
 
@@ -296,7 +296,7 @@ def _whole(recorded: Any, chosen: RecordedVisit, problems: list[str]) -> Any:
 
 
 def _is_same(old: Any, new: Any) -> bool:
-    """Whether two JSON values are; in Python 1 equals True."""
+    """True if two JSON values are; in Python 1 equals True."""
     return type(old) is type(new) and bool(old == new)
 
 

@@ -48,7 +48,7 @@ MEASURES: Final = {
 LEVELS: Final = 5
 HUE: Final = "#f97316"
 ALPHAS: Final = ("14", "33", "52", "70", "8f")
-"""How much of the hue lies over the page, as hexadecimal digits: text on it stays readable on both themes."""
+"""Opacity of the hue, as hexadecimal digits: text on it stays readable in both themes."""
 _RULES: Final = (
     "\n".join(
         f"& .heat-{level}{{--fill:{HUE}{alpha};--stroke:var(--retrying-line)}}"
@@ -72,7 +72,7 @@ _MIN_WIDTH: Final = 420.0
 class NodeHeat:
     """The measure of one node."""
 
-    values: tuple[float, ...]  #: Of each run that came to it, in the order of the runs.
+    values: tuple[float, ...]  #: Of each run that reached it, in the order of the runs.
 
     @property
     def median(self) -> float:
@@ -89,12 +89,12 @@ class NodeHeat:
 class HeatMap(DisplayedPicture):
     """A measure over the nodes of a graph."""
 
-    by: str  #: Which (``MEASURES``).
+    by: str  #: The measure (``MEASURES``).
     graph: Graph
     nodes: Mapping[str, NodeHeat]  #: The nodes that have a value.
     run_count: int = 1
-    notes: tuple[str, ...] = field(default=())  #: What was left out, in words.
-    mark: str = ""  #: What must be said of the results of the runs, or empty (ruling 48).
+    notes: tuple[str, ...] = field(default=())  #: Parts left out, in words.
+    mark: str = ""  #: Mark of the results of the runs, or empty (ruling 48).
 
     @property
     def most(self) -> float:

@@ -39,7 +39,7 @@ class RunTimeline(DisplayedPicture):
 
     @property
     def timeline(self) -> Timeline:
-        """The timeline as it stands."""
+        """The timeline in its current state."""
         now = None if self.run.is_done else self._clock()
         return timeline_of(self.run.journal(), name=self.run.pipeline.title, by=self.by, now=now, mark=self.run.mark)
 
@@ -73,7 +73,7 @@ def timeline_values(shown: RunTimeline) -> dict[str, Any]:
 
 
 def timeline_table(timeline: Timeline) -> Table:
-    """Every bar in words, lane by lane; below it where the run stood still."""
+    """Every bar in words, lane by lane; below it where the run was inactive."""
     columns = (
         Column("lane", "place"),
         Column("what"),
@@ -110,7 +110,7 @@ def timeline_table(timeline: Timeline) -> Table:
 
 def _cut_words(cut: Cut, timeline: Timeline) -> str:
     after = duration_text(timeline.shown(cut.start))
-    return f"stood still for {duration_text(cut.end - cut.start)} after {after}"
+    return f"inactive for {duration_text(cut.end - cut.start)} after {after}"
 
 
 def _calls_words(bar: Bar) -> str:

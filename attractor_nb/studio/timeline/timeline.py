@@ -1,7 +1,7 @@
 """A run in time: what each node did when, tried again, waited for, and called (pure).
 
 A lane for each node, or for each branch; in it a bar for each attempt, hatched ones for waits between
-attempts, and dotted ones for waits for people. Time in which the run stood still is cut out and marked.
+attempts, and dotted ones for waits for people. Time in which the run was inactive is cut out and marked.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class TimelineCall:
     name: str
     start: float  #: Seconds since 1970.
     end: float  #: Likewise.
-    error: str = ""  #: Why it failed, or empty.
+    error: str = ""  #: Reason of the failure, or empty.
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,8 @@ class Bar:
     attempt: int  #: Number of the try.
     status: str  #: ``running``, ``cut off``, or how the attempt ended; ``cached`` for a result of the cache.
     start: float  #: Seconds since 1970.
-    end: float  #: Likewise; while it goes on, the present.
-    reason: str = ""  #: Why it failed, or empty.
+    end: float  #: Likewise; while it is active, the present.
+    reason: str = ""  #: Reason of the failure, or empty.
     calls: tuple[TimelineCall, ...] = ()
 
     @property
@@ -96,16 +96,16 @@ class Bar:
 class TimelineLane:
     """A line of the picture."""
 
-    key: str  #: What it stands for: a node, with its branch before it, or a branch.
+    key: str  #: Its subject: a node, with its branch before it, or a branch.
     bars: list[Bar] = field(default_factory=list[Bar])  #: In the order in which they began.
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Time in which the run stood still."""
+    """Time in which the run was inactive."""
 
     start: float  #: Seconds since 1970.
-    end: float  #: When it went on.
+    end: float  #: When it continued.
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +116,9 @@ class Timeline:
     lanes: tuple[TimelineLane, ...]  #: In the order in which they began.
     start: float  #: When the run began, in seconds since 1970.
     end: float  #: When it ended, or the present.
-    cuts: tuple[Cut, ...] = ()  #: Where it stood still, in order.
-    is_live: bool = False  #: It goes on.
-    mark: str = ""  #: What must be said of its result, or empty (ruling 48).
+    cuts: tuple[Cut, ...] = ()  #: Inactive periods, in order.
+    is_live: bool = False  #: It continues.
+    mark: str = ""  #: Mark of its result, or empty (ruling 48).
 
     def shown(self, moment: float) -> float:
         """Seconds from the beginning to a moment, standstills left out."""
@@ -147,7 +147,7 @@ def timeline_of(
         journal: The past.
         name: Of the pipeline.
         by: ``node``: a lane for each node, in each branch; ``branch``: one for each branch.
-        now: The present, in seconds since 1970, of a run that goes on; None for one that stands.
+        now: The present, in seconds since 1970, of a run that is active; None for one that stands.
         mark: What must be said of the run's result, or empty.
     """
     counted = journal.counted

@@ -37,7 +37,7 @@ _LEGEND: Final = {
     "cut off": "cut off",
     "cached": "from the cache",
 }
-"""What the kinds of bars mean that are not told by a mark in them."""
+"""Meaning of the kinds of bars without a mark in them."""
 _RULES: Final = """
 & .tl-lane{stroke:var(--frame);stroke-width:1}
 & .tl-grid{stroke:var(--frame);stroke-width:1}
@@ -236,14 +236,14 @@ class _Writer:
         return parts
 
     def _cut(self, start: float, seconds: float) -> Markup:
-        """A jagged line where the run stood still, with how long."""
+        """A jagged line where the run was inactive, with how long."""
         x = self.x(start)
         jags: list[str | float] = ["M", x, _TOP - 4]
         y, side = _TOP - 4, 3
         while y < self.bottom:
             y, side = y + 6, -side
             jags += ("L", x + side, min(y, self.bottom))
-        words = f"stood still for {duration_text(seconds)}"
+        words = f"inactive for {duration_text(seconds)}"
         anchor = "start" if x < self.width / 2 else "end"
         at = {"class": "tl-tick", "x": x + (5 if anchor == "start" else -5), "y": self.bottom + 14}
         return element(

@@ -37,7 +37,7 @@ WIDEST: Final = 1000.0
 _MARGINS: Final = 60.0
 _GAP: Final = 24.0
 _GUTTER: Final = 26.0
-"""On either side of the label: the sign of the state stands there."""
+"""On either side of the label: the sign of the state is there."""
 _BEHIND: Final = 6.0
 """So much of the box behind is seen."""
 _STACK_HEIGHT: Final = 52.0
@@ -53,7 +53,7 @@ class Lane:
 
     fan_out: str  #: The fan-out's node.
     id: str  #: The branch's id.
-    members: frozenset[str]  #: What it alone leads to, fan-outs within it and their branches included.
+    members: frozenset[str]  #: Nodes that only it leads to, including nested fan-outs and their branches.
 
 
 def lanes_of(graph: Graph, joins: Mapping[str, Join]) -> list[Lane]:
@@ -102,7 +102,7 @@ class BranchWalk:
         ]
 
     def _owners(self, starts: Sequence[str], ends: set[str]) -> dict[str, int]:
-        """The one branch that comes to each node, or that several do, without passing an end."""
+        """The one branch that reaches each node, or that several do, without passing an end."""
         owners: dict[str, int] = {}
         ahead = [(start, number) for number, start in enumerate(starts)]
         while ahead:
@@ -179,7 +179,7 @@ def with_stacks(scene: Scene, graph: Graph, joins: Mapping[str, Join]) -> tuple[
 
 
 def with_stack_lanes(scene: Scene, graph: Graph, joins: Mapping[str, Join]) -> Scene:
-    """The scene with the same branches in a lane of their own: a live view folds it to the same box.
+    """The scene with the same branches in their own lane: a live view folds it to the same box.
 
     Where each branch has its lane already those are enough.
     """
@@ -236,7 +236,7 @@ def _label(count: int) -> str:
 
 
 def _stack_width(count: int) -> float:
-    """As wide as the label of so many branches needs it, in whole even pixels."""
+    """As wide as the label of that many branches needs it, in whole even pixels."""
     return 2.0 * ceil(text_width(_label(count), 12) / 2) + 2 * _GUTTER + _BEHIND
 
 

@@ -61,7 +61,7 @@ SHAPE_OF_TYPE: Final = {
     "tool": Shape.PARALLELOGRAM,
     "stack.manager_loop": Shape.HOUSE,
 }
-"""How each built-in handler type looks; any other type is a box."""
+"""Shape of each built-in handler type; any other type is a box."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Density:
     edge_chars: int
     padding: float
     gutter: float
-    """On either side of a label: the sign of the state stands there. Some faces are wider than the table."""
+    """On either side of a label: the sign of the state is there. Some faces are wider than the table."""
 
 
 FULL: Final = Density(24, 3, has_details=True, edge_chars=28, padding=12, gutter=26)
@@ -84,11 +84,11 @@ COMPACT: Final = Density(20, 1, has_details=False, edge_chars=16, padding=9, gut
 COMPACT_NARROW: Final = Density(11, 1, has_details=False, edge_chars=10, padding=9, gutter=25)
 DENSE: Final = Density(12, 1, has_details=False, edge_chars=0, padding=7, gutter=24)
 NARROWER: Final = {FULL: NARROW, COMPACT: COMPACT_NARROW}
-"""What is taken where a drawing would be too wide to be read."""
+"""Fallback layout for a drawing that would be too wide to read."""
 
 _PILL_GUTTER: Final = 35.0
 _PILL_ROOM: Final = 16.0
-"""At a round end, around words that stand in place of counts."""
+"""At a round end, around words that are in place of counts."""
 _LEAST_WIDTH: Final = 72.0
 _LEAST_WIDTH_WITH_DETAILS: Final = 88.0
 """Counts and the first letters of a reason find room beside each other."""
@@ -100,7 +100,7 @@ _MAX_CHARS: Final = 400
 """Nobody sees more of a text, however long it is."""
 _NOTED_TYPES: Final = frozenset({"parallel", *CHILD_RUN_TYPES})
 _NOTE_ROOM: Final = "12/20   wait_all: 2 of 4, 1 failed"
-"""What a fan-out, or a node with a child run, says while it goes on, in its small line."""
+"""Room for the small line of a running fan-out, or of a node with a child run."""
 _DIRECTIONS: Final = {direction.value: direction for direction in Direction}
 
 
@@ -119,12 +119,12 @@ def draw_scene(
 ) -> Scene:
     """The graph as boxes, links and panels.
 
-    An undeclared target is drawn as a box of its own, so that the slip can be seen.
+    An undeclared target is drawn as a separate box, so that the slip can be seen.
 
     Args:
         graph: What to draw.
-        density: How much text; by default as a drawing of so many nodes carries.
-        words: What stands in nodes in place of their counts.
+        density: How much text; by default that of a drawing of as many nodes.
+        words: What is in nodes in place of their counts.
         joins: Where the branches of each fan-out meet, if that is known already.
     """
     density = density or density_of(graph)
@@ -272,7 +272,7 @@ def _panels(graph: Graph, positions: dict[str, int]) -> tuple[Panel, ...]:
 # during a run has its place from the beginning. ``web/drawing_words.js`` does the same for a live view.
 
 ICON_WIDTH: Final = 10.0
-"""What the sign before a number of visits takes."""
+"""Width of the sign before a number of visits."""
 GAP: Final = 12.0
 """Between counts and news; bold faces differ more in width than others."""
 LEAST_WORDS: Final = 20.0
@@ -314,7 +314,7 @@ class Counts(NamedTuple):
 
 
 def counts_of(state: NodeState, words: str = "") -> Counts:
-    """Visits, attempts and branches of a node, when there was more than one; ``words`` stand in their place.
+    """Visits, attempts and branches of a node, when there was more than one; ``words`` are in their place.
 
     >>> from attractor_nb.views.state import NodeState
     >>> counts_of(NodeState(visits=8000, progress="2/4"))

@@ -60,7 +60,7 @@ _SHIFTS: Final = (
     0.0,
     *(sign * part / 100 for part in (14, 28, 40, 7, 21, 34, 46, 4, 11, 18, 25, 31, 37, 43) for sign in (1, -1)),
 )
-"""How far from the middle of its edge a mark is tried, as a part of the edge's length."""
+"""Positions that are tried for a mark, as distances from the middle of its edge in parts of the edge's length."""
 
 Area = tuple[float, float, float, float]
 """Left, top, right and bottom."""
@@ -98,7 +98,7 @@ def places_of_marks(
         scene: What is drawn; its texts do not matter.
         layout: Where.
         with_finding: Positions of links that a finding marks.
-        words: For each link what stands there in place of a number, or an empty text.
+        words: For each link what is there in place of a number, or an empty text.
     """
     ground = Ground(scene, layout)
     titles = [ground.title(panel, rect) for panel, rect in zip(scene.panels, layout.panels, strict=True) if panel.title]
@@ -146,12 +146,12 @@ class Ground:
                 self._points[int(point[0] // _CELL), int(point[1] // _CELL)].append(point)
 
     def take(self, area: Area) -> None:
-        """Nothing else may stand there."""
+        """Nothing else may be there."""
         for cell in _cells(area):
             self._areas[cell].append(area)
 
     def is_free(self, area: Area, *, may_cross_frames: bool = False) -> bool:
-        """Whether it is in the drawing, nothing stands there, and no line runs there."""
+        """True if it is in the drawing, nothing is there, and no line runs there."""
         left, top, right, bottom = area
         if left < _EDGE or top < _EDGE or right > self._size[0] - _EDGE or bottom > self._size[1] - _EDGE:
             return False

@@ -37,10 +37,10 @@ class _Simple:
     without: frozenset[str]
     follows: str
     weight: tuple[int, int]
-    """How many classes it names, one that is named twice counting twice, and how many tags."""
+    """Number of classes that it names, one that is named twice counting twice, and of tags."""
 
     def fits(self, tag: str, classes: frozenset[str], before: str) -> bool:
-        """Whether an element is that; ``before`` is the tag of the one before it."""
+        """True if an element is that; ``before`` is the tag of the one before it."""
         if self.tag not in {"", "*", tag} or (self.follows and self.follows != before):
             return False
         return self.classes <= classes and not self.without & classes
@@ -74,7 +74,7 @@ def flat_svg(svg: str, theme: str = "light") -> str:
     """The same drawing with its styles on its elements, for one theme.
 
     Args:
-        svg: A drawing of our own writer.
+        svg: Our own drawing writer.
         theme: ``light`` or ``dark``.
     """
     if theme not in {"light", "dark"}:
@@ -121,7 +121,7 @@ def _set_styles(
 
 
 def _matches(parts: tuple[_Simple, ...], ancestry: tuple[_Place, ...]) -> bool:
-    """Whether the last of the way is meant: its part fits it, the others fit above, in order."""
+    """True if the last of the way is meant: its part fits it, the others fit above, in order."""
     own = ancestry[-1]
     if not parts[-1].fits(own.tag, own.classes, own.before):
         return False

@@ -95,14 +95,14 @@ class GraphPicture:
     """One graph with its layout and the states of its run."""
 
     graph: Graph  #: The graph, without secrets.
-    scene: Scene  #: What is drawn of it.
-    layout: Layout  #: Where.
+    scene: Scene  #: Content of the drawing.
+    layout: Layout  #: Its layout.
     states: Mapping[str, NodeState]  #: States of nodes; the others are pending.
     passes: Mapping[int, EdgeState]  #: Edges taken, by position in ``graph.edges``.
     error_nodes: Collection[str]  #: Nodes that a finding marks.
     error_edges: Collection[tuple[str, str]]  #: Edges that one marks, by their ends.
-    joins: Mapping[str, Join]  #: Where the branches of each fan-out meet.
-    overlay: Overlay = NO_OVERLAY  #: What is shown of nodes and edges beside their states.
+    joins: Mapping[str, Join]  #: Join of each fan-out.
+    overlay: Overlay = NO_OVERLAY  #: Marks of nodes and edges beside their states.
     stacks: Mapping[str, Stack] = field(default_factory=dict[str, "Stack"])  #: Branches that are one box, by its id.
 
     def content(self) -> list[Markup]:

@@ -204,7 +204,7 @@ def _child_panel(path: str, child: Graph, inner: _Frame, place: Point) -> Markup
 
 SVG_TYPE: Final = "image/svg+xml"
 MAX_ALT_CHARS: Final = 1000
-"""Whoever does not see the picture has the words of the output as well."""
+"""Readers who do not see the picture have the words of the output as well."""
 _STYLE: Final = re.compile(r"(<style>)(.*?)(</style>)", re.DOTALL)
 _CLASSES: Final = re.compile(r' class="([^"]*)"')
 _NAMED: Final = re.compile(r"\.([A-Za-z_][\w-]*)")
@@ -231,7 +231,7 @@ def picture_html(svg: str, words: str) -> str:
 
 
 def still_svg(svg: str) -> str:
-    """A drawing with those rules of its style sheet alone that it uses where it stands alone."""
+    """A drawing with those rules of its style sheet alone that it uses where it is alone."""
     names = {name for found in _CLASSES.findall(svg) for name in found.split()}
     body = _STYLE.sub("", svg)
 
@@ -288,13 +288,13 @@ def _without_idle_motion(css: str) -> str:
 
 
 def _matches(selector: str, names: set[str]) -> bool:
-    """Whether a selector could match: all its classes occur, and it asks for nothing of the page around."""
+    """True if a selector could match: all its classes occur, and it asks for nothing of the page around."""
     plain = _NEGATED.sub("", selector)
     return "[data-jp" not in plain and names.issuperset(_NAMED.findall(plain))
 
 
 def _rules(css: str) -> list[tuple[str, str]]:
-    """The rules at the top of a sheet: what stands before the braces, and what within."""
+    """The rules at the top of a sheet: what is before the braces, and what within."""
     found: list[tuple[str, str]] = []
     depth, start, opened = 0, 0, 0
     for place, sign in enumerate(css):

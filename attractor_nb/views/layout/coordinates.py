@@ -25,7 +25,7 @@ _MANY_SEGMENTS: Final = 400
 BORDER: Final = 3
 MAIN: Final = 2
 LONG: Final = 1
-"""How much it counts that an edge is straight: of a panel's border, the main path, a long edge; else 0."""
+"""Weight of straightness of an edge: of a panel's border, the main path, a long edge; else 0."""
 
 
 def assign_positions(
@@ -45,7 +45,7 @@ def assign_positions(
             at the cost of those with less.
         borders: 0 for a left border of a panel, 1 for a right one.
         separation: Least distance between the places of two neighbours, left one first.
-        fans: Pairs of vertices, upper and lower, that stand over one another where that can be: both over the
+        fans: Pairs of vertices, upper and lower, that are over one another where that can be: both over the
             middle of what is between them.
     """
     upper: dict[int, list[int]] = defaultdict(list)
@@ -157,7 +157,7 @@ def _conflicts(
             for a in upper.get(b, ())
         ]
         least = LONG if len(segments) <= _MANY_SEGMENTS else MAIN
-        # Two edges cross when their upper and their lower ends stand in opposite orders. The one that counts less gives
+        # Two edges cross when their upper and their lower ends are in opposite orders. The one that counts less gives
         # way: each is compared with all that count more.
         for level in {segment[4] for segment in segments} - {BORDER}:
             above_level = max(least, level + 1)
@@ -219,7 +219,7 @@ def _compacted(
                 waiting[b] += 1
             after[a][b] = max(distance, after[a].get(b, 0.0))
     # Blocks are the vertices of a graph, with an edge from each to its right neighbours in all its layers, as long as
-    # their distance. In topological order each stands behind the longest path to it: the leftmost that it can.
+    # their distance. In topological order each is behind the longest path to it: the leftmost that it can.
     order = [block for block in after if not waiting[block]]
     place: dict[int, float] = dict.fromkeys(after, 0.0)
     for block in order:

@@ -1,7 +1,7 @@
 """The layout of a scene: layers by ``fast_sugiyama``, places by ourselves.
 
 It works in two axes of its own, ``across`` and ``along`` the flow, and turns the result at the end.
-An edge passes each layer between what stands there at its left and at its right, so that it never runs
+An edge passes each layer between what is there at its left and at its right, so that it never runs
 through a box or a label.
 """
 
@@ -46,7 +46,7 @@ _SPACING: Final = 7.0
 _BORDER_CLEARANCE: Final = 4.0
 _FAN: Final = 4.0
 _SLACK: Final = 4.0
-"""How far a line may pass from the middle of its label."""
+"""Longest distance of a line from the middle of its label."""
 _FAR: Final = 1e9
 _MOST_LINES: Final = 8
 """So many lines may lead from row to row. More make each row so high that all together are larger than one line."""
@@ -80,7 +80,7 @@ def _led_around(skeleton: Skeleton) -> RawLayout:
 
 
 def _is_thin(gap: Gap | None) -> bool:
-    """Whether rows may be broken there."""
+    """True if rows may be broken there."""
     return gap is not None and gap.lines <= _MOST_LINES
 
 
@@ -265,7 +265,7 @@ class _Drawing(Places):
         """The gaps that a link has to pass in the layer of one of its vertices.
 
         It leaves the layer of its upper box and comes into that of its lower one beside what is taller than
-        these. It passes under its label, or along it where that stands beside it.
+        these. It passes under its label, or along it where that is beside it.
         """
         rank, rims = self.layered.ranks[vertex], self._rims(vertex)
         ends = self.layered.chains[position]
@@ -356,10 +356,10 @@ class _Drawing(Places):
 # enough, else on the straight line. Pure; coordinates are (across, along) the flow.
 
 _CUT: Final = 5.0
-"""How far a rounded bend may pass inside of its corner."""
+"""Longest distance of a rounded bend from the inside of its corner."""
 _HAIR: Final = 3.0
 _HAIRPIN: Final = 14.0
-"""How far before and behind its middle a way that turns back runs along the flow."""
+"""Distance before and after its middle at which an edge that turns back runs along the flow."""
 _STEEP: Final = 0.8
 _FLAT: Final = 2.6
 """Steps across for each step along: up to the one an edge is a wave, from the other on a straight line."""
@@ -413,7 +413,7 @@ def keep_apart(courses: Sequence[EdgeRoute]) -> None:
 
 
 def _cross(one: Sequence[Point], other: Sequence[Point]) -> bool:
-    """Whether of two courses down the left one becomes the right one."""
+    """True if of two courses down the left one becomes the right one."""
     top, bottom = max(one[0][1], other[0][1]) + 1, min(one[-1][1], other[-1][1]) - 1
     is_right = is_left = False
     for points, rest, sign in ((one, other, 1), (other, one, -1)):
@@ -474,7 +474,7 @@ def _wave(start: Point, end: Point) -> Cubic:
 
 
 def _is_flat(points: Sequence[Point]) -> bool:
-    """Whether a way has pieces so flat that a curve through its corners would bulge, or bend sharply."""
+    """True if a way has pieces so flat that a curve through its corners would bulge, or bend sharply."""
     return any(abs(b[0] - a[0]) > _FLAT * (b[1] - a[1]) for a, b in pairwise(points))
 
 
@@ -521,7 +521,7 @@ def _handle(start: Point, end: Point, direction: Point) -> float:
 
 
 def _passes(path: Sequence[Cubic], doors: Sequence[RouteGap]) -> bool:
-    """Whether a way down leads through all doors, but for a hair's breadth."""
+    """True if a way down leads through all doors, but for a hair's breadth."""
     points = _samples(path, 6)
     number = 0
     for (x0, y0), (x1, y1) in pairwise(points):

@@ -1,7 +1,7 @@
 """Ranks and orders: which vertices share a layer, and who stands left of whom.
 
 ``fast_sugiyama`` ranks the vertices and breaks long edges with dummies. Around it this module makes the graph
-acyclic, gives labelled edges a vertex of their own (a *bead*), chooses the order of each layer, that of the text
+acyclic, gives labelled edges their own vertex (a *bead*), chooses the order of each layer, that of the text
 or the library's, and keeps the members of a panel together. It knows no pixels.
 """
 
@@ -26,7 +26,7 @@ Keys = Mapping[int, float]
 _SPACING: Final = 10.0
 _HOPELESS: Final = 3
 _FEW: Final = 10
-"""With so many times the library's crossings, and these, the order of the text is not worth improving."""
+"""With this factor of the library's crossings, and these, the order of the text is not worth improving."""
 _MANY_LEGS: Final = 1000
 """From here on the library skips its slowest refinement, which costs seconds and shows little."""
 
@@ -42,7 +42,7 @@ class Layered:
     edges: list[tuple[int, int]]  #: Pairs (upper vertex, lower vertex).
     chains: list[list[int]]  #: For each link its vertices from upper to lower; empty for a loop at one box.
     beads: dict[int, int]  #: The bead of each link that has one.
-    keys: dict[int, float]  #: Where each vertex would stand by the library, in no particular unit.
+    keys: dict[int, float]  #: Position of each vertex by the library, in no particular unit.
     #: For each panel its left and right border vertex on each of its layers.
     borders: list[list[tuple[int, int]]] = field(default_factory=list[list[tuple[int, int]]])
     ranks: dict[int, int] = field(default_factory=dict[int, int])  #: The layer of each vertex.

@@ -70,7 +70,7 @@ class Segments:
         return self._furthest[count], self._nearest[count]
 
     def is_crossed(self, upper: int, lower: int) -> bool:
-        """Whether an edge between two places crosses one of these."""
+        """True if an edge between two places crosses one of these."""
         return self.split(upper)[0] > lower or self.split(upper + 1)[1] < lower
 
 
@@ -78,7 +78,7 @@ def _turned(numbers: Sequence[int]) -> int:
     """The number of pairs of numbers in the wrong order."""
     if numbers == sorted(numbers):
         return 0
-    # Each number is compared with all before it by one look into those, sorted: the pairs that stand in the wrong
+    # Each number is compared with all before it by one look into those, sorted: the pairs that are in the wrong
     # order are those in which the earlier number is the larger.
     total = 0
     seen: list[int] = []
@@ -212,7 +212,7 @@ def _saved(left: list[int], right: list[int]) -> int:
 def move_chains(rows: Rows, neighbours: Neighbours, chains: Sequence[Sequence[int]]) -> None:
     """Take each long edge that crosses others out and lead it again where it crosses least.
 
-    Where it can stand in each layer are the steps of a shortest path: what it costs to go from a gap of one
+    Where it can be in each layer are the steps of a shortest path: what it costs to go from a gap of one
     layer to a gap of the next is how many edges it crosses on the way.
     """
     rank_of = {vertex: rank for rank, row in enumerate(rows) for vertex in row}
@@ -264,7 +264,7 @@ def _cheapest_gaps(
 
     No way is followed further than to where it crosses as many edges as the old one does.
     """
-    # A place is a number in halves: vertex n of a layer stands at 2n + 1, the gap before it at 2n. Layer by layer it
+    # A place is a number in halves: vertex n of a layer is at 2n + 1, the gap before it at 2n. Layer by layer it
     # is found for each gap how few edges a way crosses that comes there, and from which place of the layer before: a
     # shortest path by dynamic programming, for all paths together.
     upper, lower = neighbours.above[chain[0]][0], neighbours.below[chain[-1]][0]

@@ -7,7 +7,7 @@ rows and comes in at the beginning of the next one. Of the lines of one break th
 furthest outside at the end, runs furthest from the row that it leaves, and turns furthest inside at the
 beginning: so they stay side by side and never cross.
 
-To lay out a broken flow, each break gets a layer of *turns*, one vertex for each line. What stands before
+To lay out a broken flow, each break gets a layer of *turns*, one vertex for each line. What is before
 and behind is placed as if the flow were one strip, and then moved row by row.
 """
 
@@ -43,21 +43,21 @@ _ROW_COST: Final = 4.0
 _UNEVEN_COST: Final = 4.0
 """So many more lines may lead from row to row, for a row that would be empty otherwise and is full then."""
 RUN: Final = 12.0
-"""How far before and behind its turn a line runs straight."""
+"""Length of the straight line before and after a turn."""
 _MOST_STOPS: Final = 64
 """In one row, where the longest stretch without any lets rows be so long; a row of a cell's width has some twenty."""
 _TRIES: Final = 8
 _LESS: Final = 16.0
 """So often, and by so much, rows are made shorter until the back edges fit, too."""
 _ROUND: Final = 0.448
-"""How far from its corner a handle of a quarter of a circle ends, for a radius of 1."""
+"""Distance of the handle from the corner of a quarter of a circle, for a radius of 1."""
 
 
 class Gap(NamedTuple):
     """Between two layers, where a row may end."""
 
-    lines: int  #: How many lines lead on.
-    step: float = 0.0  #: How far they move across the flow, at most.
+    lines: int  #: Number of outgoing lines.
+    step: float = 0.0  #: Longest movement across the flow.
 
     @property
     def room(self) -> float:
@@ -118,7 +118,7 @@ class _Flow:
         return self._room(before) + self._inner(before, last)
 
     def width(self, breaks: Sequence[int]) -> float:
-        """Of all rows; their first layers stand below one another."""
+        """Of all rows; their first layers are below one another."""
         rows = pairwise((-1, *breaks, len(self.ends) - 1))
         return max(map(self._room, (-1, *breaks))) + max(self._inner(*row) for row in rows)
 
@@ -206,10 +206,10 @@ def _with_turns_between(chain: list[int], turn_of: dict[tuple[int, int], int]) -
 class RowStrip:
     """The measures of a broken flow while it is still one strip."""
 
-    begins: Sequence[float]  #: Where the first layer of each row begins along the flow.
-    lows: Sequence[float]  #: Where each row begins across it.
-    highs: Sequence[float]  #: Where each ends across it.
-    lines: Sequence[int]  #: How many lines lead from each row to the next.
+    begins: Sequence[float]  #: Position of the first layer of each row along the flow.
+    lows: Sequence[float]  #: Lower end of each row across the flow.
+    highs: Sequence[float]  #: Upper end of each row across the flow.
+    lines: Sequence[int]  #: Number of lines from each row to the next.
 
     @cached_property
     def shifts(self) -> list[Point]:
@@ -271,7 +271,7 @@ _TALL: Final = 330.0
 _MUCH_LOWER: Final = 0.6
 _FEW_LINES: Final = 2
 _MOST_LINES: Final = 5
-"""So many lead from row to row in a flow that is broken, and so many from layer to layer anywhere in it."""
+"""Most lines from row to row in a flow that is broken, and so many from layer to layer anywhere in it."""
 _PANEL_ENDS: Final = 30.0
 """More room between two layers where a panel begins or ends."""
 _TIMES_AS_HIGH: Final = 1.6
@@ -300,7 +300,7 @@ def _flow(scene: Scene, widest: float) -> Direction:
 
 
 def _fits_in_rows(layers: list[_Layer], widest: float, highest: float) -> bool:
-    """Whether a flow to the right has rows that are not too long, nor all together too high."""
+    """True if a flow to the right has rows that are not too long, nor all together too high."""
     if max(layer.lines for layer in layers) > _MOST_LINES:
         return False
     starts, ends = zip(*_ends(layers, along=0), strict=True)
@@ -331,14 +331,14 @@ class _Layer:
     """The content of a layer."""
 
     sizes: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])  #: Widths and heights.
-    has_boxes: bool = False  #: Whether boxes do, and not labels only.
-    lines: int = 0  #: How many lines lead to the next layer.
-    is_within: bool = False  #: Whether a panel holds both.
+    has_boxes: bool = False  #: True if boxes do, and not labels only.
+    lines: int = 0  #: Number of lines to the next layer.
+    is_within: bool = False  #: True if a panel holds both.
     room: float = 0.0  #: Before it, for a panel that begins or ends there.
 
 
 def _layers(scene: Scene) -> list[_Layer]:
-    """The sizes of what stands in each layer: boxes and, in layers of their own, labels."""
+    """The sizes of what is in each layer: boxes and, in layers of their own, labels."""
     skeleton = skeleton_of(scene)
     above: dict[int, list[int]] = {box: [] for box in range(len(scene.boxes))}
     for position, (upper, lower) in enumerate(skeleton.ends):

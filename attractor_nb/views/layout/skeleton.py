@@ -4,7 +4,7 @@ An edge with a label is led through a *bead*, a vertex as large as the label, so
 on its edge and nothing runs through it. Loop-backs are turned round before an engine sees them, and
 loops at one box are drawn here, beside it. Links that cross too many layers are drawn straight. Pure.
 
-The rule: at each box it goes on by the first link in the text that leads forward to an exit. A fan-out has
+The rule: at each box it continues by the first link in the text that leads forward to an exit. A fan-out has
 no first branch, all go at once: there the path leaves out what lies between the fan-out and where its
 branches meet. A labelled way beside branches without labels is none of them, but the way after a failure.
 """
@@ -36,7 +36,7 @@ MOST_PANEL_LAYERS: Final = 20_000
 def main_path(scene: Scene, is_forward: Sequence[bool]) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
     """The links of the main path in their order, and each fan-out with the box where its branches meet.
 
-    A scene that has no exit to come to has no main path.
+    A scene that has no exit to reach has no main path.
     """
     outgoing: dict[int, list[int]] = defaultdict(list)
     has_incoming = set[int]()
@@ -93,7 +93,7 @@ def _boxes_from_the_end(scene: Scene, outgoing: Mapping[int, list[int]]) -> list
 
 
 def _meetings(scene: Scene, ahead: list[int], outgoing: Mapping[int, list[int]]) -> dict[int, int | None]:
-    """The first box that all paths from each box come to: its immediate post-dominator."""
+    """The first box that all paths from each box reach: its immediate post-dominator."""
     meeting: dict[int, int | None] = {}
     depth: dict[int | None, int] = {None: 0}
     for box in ahead:
@@ -120,15 +120,15 @@ class Skeleton:
     scene: Scene
     #: Upper and lower box of each link, in the direction of the flow; equal for a loop.
     ends: tuple[tuple[int, int], ...]
-    is_forward: tuple[bool, ...]  #: Whether a link runs from its upper to its lower box.
-    is_crowded: tuple[bool, ...]  #: Whether another link joins the same two boxes.
+    is_forward: tuple[bool, ...]  #: True if a link runs from its upper to its lower box.
+    is_crowded: tuple[bool, ...]  #: True if another link joins the same two boxes.
     directions: frozenset[tuple[int, int]]  #: Source and target of all links.
     spine: tuple[int, ...]  #: The links of the main path, in its order.
     fans: tuple[tuple[int, int], ...]  #: Each fan-out and the box where its branches meet.
-    loop_starts: Mapping[int, float]  #: How far from the centre of its box each loop begins, across the flow.
+    loop_starts: Mapping[int, float]  #: Distance of each loop's beginning from the centre of its box, across the flow.
 
     def is_loop(self, position: int) -> bool:
-        """Whether a link joins a box to itself."""
+        """True if a link joins a box to itself."""
         upper, lower = self.ends[position]
         return upper == lower
 
@@ -149,7 +149,7 @@ class Skeleton:
         return rooms
 
     def is_beside(self, position: int) -> bool:
-        """Whether a link's label stands beside its line: so it does in a loop between two boxes."""
+        """True if a link's label is beside its line: so it does in a loop between two boxes."""
         link = self.scene.links[position]
         return bool(link.lines) and (link.target, link.source) in self.directions and link.source != link.target
 
@@ -208,7 +208,7 @@ def _loop_starts(scene: Scene) -> dict[int, float]:
 
 
 def _orientation(scene: Scene) -> list[bool]:
-    """Whether each link points down: not those that go back in a depth-first search from the start."""
+    """True if each link points down: not those that go back in a depth-first search from the start."""
     outgoing: dict[int, list[tuple[int, int]]] = defaultdict(list)
     has_incoming: set[int] = set()
     for position, link in enumerate(scene.links):
@@ -455,8 +455,8 @@ class Route:
     """The way of an edge."""
 
     path: tuple[Cubic, ...]  #: Cubics in order, from the source's outline to the base of the arrow head.
-    tip: Point  #: Where the arrow head touches the target.
-    base: Point  #: Where it begins.
+    tip: Point  #: Point where the arrow head touches the target.
+    base: Point  #: Point where it begins.
     label: Point  #: Centre of the edge's label; for an edge without one its middle.
 
 

@@ -1,6 +1,6 @@
 """Places of the vertices of a scene's layers: sizes, places across the flow, the bands of layers.
 
-A label that stands beside its line takes room at one side of it only; layers are as deep as what they hold,
+A label that is beside its line takes room at one side of it only; layers are as deep as what they hold,
 and between two is room for their edges, or for the panels that end and begin there.
 """
 
@@ -36,16 +36,16 @@ _MOST_MISSING: Final = 160.0
 """So much wider a panel is made for its title, in both halves together; a longer one is cut."""
 _PANEL_GAP: Final = 8.0
 _PANEL_ROW_GAP: Final = 32.0
-"""Between panels that follow one another along the flow; sidewards texts stand there, too."""
+"""Between panels that follow one another along the flow; sidewards texts are there, too."""
 _LAYER_GAP: Final = 33.0
 _BEAD_GAP: Final = 18.0
 _EXTRA: Final = 0.04
 _MOST_EXTRA: Final = 3.0
-"""How much wider a gap is for each pixel that its edges move across, lest they lie flat; and at most."""
+"""Extra width of a gap for each pixel that its edges move across, so that they are not flat; and the most."""
 BESIDE: Final = 5.0
-"""Between a line and its label, where that stands beside it."""
+"""Between a line and its label, where that is beside it."""
 _BEND: Final = 4.0
-"""How far before and behind such a label its line runs straight."""
+"""Length of the straight line before and after such a label."""
 
 
 class Places:
@@ -74,7 +74,7 @@ class Places:
         self.tops, self.bottoms = self._layer_bands()
 
     def _label_sides(self) -> dict[int, int]:
-        """For each link whose label stands beside its line: -1 for its left, 1 for its right.
+        """For each link whose label is beside its line: -1 for its left, 1 for its right.
 
         Of the lines between two boxes the first half have them at the left, so that labels are outside.
         """

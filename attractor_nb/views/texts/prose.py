@@ -76,14 +76,14 @@ _PARTS: Final = {
     "stdout": "stdout.txt",
     "stderr": "stderr.txt",
 }
-"""Texts of an inspection, and the files that they stand in."""
+"""Texts of an inspection, and the files that they are in."""
 
 
 def prose_of(text: str | None, name: str = "") -> list[ProseNode] | None:
     """The tree of a text; None for one that is shown as it is.
 
     Args:
-        name: The file that it stands in: by its end, and by how the text begins, it is known what it is.
+        name: The file that it is in: by its end, and by how the text begins, it is known what it is.
 
     >>> prose_of("# Plan")
     [['h3.level-1', 'Plan']]
@@ -162,7 +162,7 @@ _LINK = {"rel": "noopener noreferrer", "target": "_blank"}
 def prose_html(text: str, nodes: list[ProseNode]) -> Markup:
     """A text rendered; a click on "Raw" shows it as it is instead.
 
-    The text as it is stands before the tree: while it is open a rule of the style sheet hides the tree.
+    The text as it is is before the tree: while it is open a rule of the style sheet hides the tree.
     """
     words = (element("span", {"class": "pr-closed"}, "Raw"), element("span", {"class": "pr-opened"}, "Rendered"))
     raw = element("details", {"class": "pr-raw"}, element("summary", None, *words), element("pre", None, text))
@@ -281,7 +281,7 @@ class _Writer:
                 self._open.pop()
 
     def write_inline(self, tokens: Sequence[Token]) -> None:
-        """Write what stands in a line."""
+        """Write what is in a line."""
         for token in tokens:
             self._count += 1
             if token.type == "link_open":
@@ -345,7 +345,7 @@ def _leaf(token: Token) -> ProseNode:
 
 
 def _is_let_through(address: str) -> bool:
-    """Whether a link may lead there."""
+    """True if a link may lead there."""
     try:
         return urlsplit(address).scheme.lower() in SCHEMES
     except ValueError:

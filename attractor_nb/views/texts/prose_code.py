@@ -29,7 +29,7 @@ ProseNode = str | list[Any]
 
 
 _Entry = tuple[list[ProseNode], Any]
-"""What stands before a value, and the value."""
+"""Text before a value, and the value."""
 
 MAX_COLOURED: Final = 12_000
 """Characters of a text that is coloured."""
@@ -48,7 +48,7 @@ LANGUAGES: Final = {
     **dict.fromkeys(("ruby", "rb"), "ruby"),
     **{name: name for name in ("json", "html", "css", "sql", "toml", "go", "c", "ini", "xml")},
 }
-"""What a fence may name, and the lexer of it; with hostile texts those of java and make take too long."""
+"""Lexer for each name of a fence; with hostile texts those of java and make take too long."""
 _KINDS: Final = (
     ("Comment", "comment"),
     ("Keyword", "keyword"),

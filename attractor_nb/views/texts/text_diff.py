@@ -22,9 +22,9 @@ MAX_WORDS: Final = 1_200
 MAX_ALL_WORDS: Final = 24_000
 """The same of all passages of a text."""
 LIKE: Final = 0.4
-"""How much of the shorter passage must be in the other; with less, marks would say nothing."""
+"""Part of the shorter passage that must be in the other; with less, marks would be useless."""
 KEPT: Final = 60
-"""Of a long stretch without a change in a line, so many characters are shown on either side."""
+"""Of a long stretch without a change in a line, this number of characters is shown on either side."""
 _AROUND: Final = 1
 _WORDS: Final = re.compile(r"\w+|\s+|[^\w\s]")
 _HEADS: Final = ("diff --git ", "index ", "new file ", "deleted file ", "rename ", "similarity ", "Index: ")

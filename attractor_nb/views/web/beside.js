@@ -31,7 +31,7 @@ export function makeBeside(host, { nameOf, onOpen }) {
     button.setAttribute("aria-pressed", "false");
     return button;
   });
-  const resume = makeButton("al-button al-asks", __("Go on"), __("Resume the run where it stopped"), () => {
+  const resume = makeButton("al-button al-asks", __("Resume"), __("Resume the run where it stopped"), () => {
     resume.disabled = true;
     ask("resume");
   });

@@ -28,7 +28,7 @@ export function makeDebugger(drawing, ask) {
     const button = makeButton("al-button", text, title, () => isOff(button) || act());
     return button;
   };
-  const going = makeGoing(__("Continue"), __("Go on to the next breakpoint (c)"), () => ask({ call: "continue" }));
+  const going = makeGoing(__("Continue"), __("Continue to the next breakpoint (c)"), () => ask({ call: "continue" }));
   const step = makeGoing(__("Step"), __("Execute this stage and stop at the next (s)"), call("step"));
   const over = makeGoing(__("Step over"), __("As Step, but execute a fan-out with all its branches (o)"), call("step_over"));
   const pause = makeGoing(__("Pause"), __("Stop at the next stage (p); Alt-click on a node, or b, sets a breakpoint"), () => ask({ call: "pause" }));

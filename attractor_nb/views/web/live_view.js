@@ -120,7 +120,7 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
 
   // Ask the kernel what is known; nobody is asked who is gone.
   function ask(request) {
-    if (lost.isLost) inspector.show({ problems: [__("%1 The drawing and the table have what was heard.", lost.reason)] });
+    if (lost.isLost) inspector.show({ problems: [__("%1 The drawing and the table show the last known state.", lost.reason)] });
     else host.send({ kind: "inspect", ...request });
   }
 

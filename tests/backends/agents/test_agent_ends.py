@@ -76,7 +76,7 @@ def test_ruling_47_an_agent_that_stays_after_its_result_is_ended_and_its_answer_
     assert result.usage.cost_usd == 0.0123
     assert not any(is_alive(pid) for pid in pids)
     warnings = [event.message for event in events if type(event).__name__ == "RunWarning"]
-    assert warnings == ["work: claude did not end after its last word, and was ended"]
+    assert warnings == ["work: claude did not exit after its result, and was ended"]
 
 
 def test_ruling_18_the_price_of_an_agent_that_is_cut_off_counts_and_the_budget_holds(stays):

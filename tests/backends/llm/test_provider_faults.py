@@ -67,7 +67,7 @@ def test_each_fault_has_its_class_and_is_asked_once(shape, serve, reply, backend
     ("error", "kind", "said"),
     [
         (UserError("no such setting\n at line 3"), REFUSED, "openai:gpt-5.2 cannot be asked like this: no such setting"),
-        (UnexpectedModelBehavior("gibberish"), BUSY, "openai:gpt-5.2 answered with something that is no answer: gibberish"),
+        (UnexpectedModelBehavior("gibberish"), BUSY, "openai:gpt-5.2 gave an invalid response: gibberish"),
     ],
     ids=["a request that cannot be made", "an answer that is none"],
 )  # fmt: skip

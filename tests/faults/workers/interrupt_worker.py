@@ -192,7 +192,7 @@ def result_of(run, interrupter):
     except KeyboardInterrupt:
         if len(interrupter.sent) > 1 or run.is_done:
             raise
-        return run.result()  # the wait had not begun: the run goes on behind the prompt
+        return run.result()  # the wait had not begun: the run continues behind the prompt
 
 
 def run(pipeline, root, job, options):

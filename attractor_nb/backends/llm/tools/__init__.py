@@ -33,7 +33,7 @@ else:
 __all__ = ["McpServers", "check_tools", "checked_functions", "tool_inputs", "tools_for"]
 
 _UNFIT: Final = re.compile(r"[^A-Za-z0-9_-]")
-"""What no provider takes in a tool's name."""
+"""Characters that no provider accepts in the name of a tool."""
 
 
 def tools_for(node: Node, scope: StageScope) -> AbstractToolset[Any] | None:

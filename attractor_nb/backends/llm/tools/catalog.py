@@ -83,8 +83,8 @@ class FoundTool(Struct, frozen=True):
     """A tool that is not ours: a function of the caller's own, or a tool of an MCP server."""
 
     name: str  #: As the model knows it.
-    description: str  #: What it does.
-    schema: dict[str, Any]  #: What it takes, as JSON Schema.
+    description: str  #: Its description.
+    schema: dict[str, Any]  #: Its parameters, as JSON Schema.
     #: Calls it; what the model is told. It checks its arguments itself.
     call: Callable[[Mapping[str, Any]], Awaitable[str]]
 

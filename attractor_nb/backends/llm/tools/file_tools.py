@@ -95,7 +95,7 @@ def resolved_parts(text: str, root: Path) -> tuple[str, ...]:
 
 
 def is_private(parts: tuple[str, ...], real_root: Path) -> bool:
-    """Whether a place below the working directory belongs to a run: nobody forges records.
+    """True if a place below the working directory belongs to a run: nobody forges records.
 
     The working directory itself may be in one: the workspace of a run is.
     """
@@ -109,7 +109,7 @@ def is_private(parts: tuple[str, ...], real_root: Path) -> bool:
 
 
 def is_run_directory(place: Path | int) -> bool:
-    """Whether a directory, by its path or open, is that of a run or of a map."""
+    """True if a directory, by its path or open, is that of a run or of a map."""
     descriptor = place if isinstance(place, int) else None
     base = Path() if isinstance(place, int) else place
     for names in _OF_A_RUN:

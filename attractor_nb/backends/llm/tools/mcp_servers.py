@@ -1,7 +1,7 @@
 """MCP servers of a run: started when a stage first needs one, ended with the run.
 
 A server is a command of the graph or has an address; the ``mcp`` package (extra ``mcp``) speaks to both. Each
-has a task of its own, in which it begins and ends: a stage that is cancelled cancels a call, never the server.
+has its own task, in which it begins and ends: a stage that is cancelled cancels a call, never the server.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ else:
     mcp_transports = later("attractor_nb.backends.llm.tools.mcp_transports")
 
 START_SECONDS: Final = 60.0
-"""How long a server may take until it says what tools it has."""
+"""Time limit for a server to list its tools."""
 CLOSE_SECONDS: Final = 10.0
-"""How long the end of a run waits for its end; it is killed long before."""
+"""Time limit for a server to end with the run; it is killed long before."""
 MAX_STARTS: Final = 3
-"""How often a run starts a server that dies."""
+"""Most starts of a server that dies."""
 MAX_TOOLS: Final = 200
 MAX_PAGES: Final = 20
 _MAX_LAST_WORDS: Final = 600
 _LOGGERS: Final = ("mcp", "client")
 """Those of the library; the second is what its session calls its own."""
 _CLOSED: Final = "Connection closed"
-_NO_ANSWER: Final = "the server answered with something that is no answer"
-"""What the library says where there is no answer any more."""
+_NO_ANSWER: Final = "the server gave an invalid response"
+"""Errors of the library when no more answers are possible."""
 
 
 class McpServers:
@@ -103,7 +103,7 @@ class McpServers:
         """Call a tool; see ``stage.ToolServers``."""
         running = self._running.get(server)
         if running is None:
-            raise RetryableError(f"the MCP server {server!r} does not run any more")
+            raise RetryableError(f"the MCP server {server!r} is no longer running")
         if running.is_dead:
             raise RetryableError(running.exit_report())
         try:
@@ -134,7 +134,7 @@ class McpServers:
         running = self._running.get(name)  # from here on nobody else looks: two stages start one server
         if running is None or running.is_dead:
             if self._starts.get(name, 0) >= MAX_STARTS:
-                why = running.exit_report() if running else f"the MCP server {name!r} does not stay alive"
+                why = running.exit_report() if running else f"the MCP server {name!r} ends after each start"
                 raise TerminalError(f"{why}; it was started {MAX_STARTS} times")
             self._starts[name] = self._starts.get(name, 0) + 1
             running = self._running[name] = self._made(name)
@@ -168,7 +168,7 @@ class _Connection(Protocol):
         ...
 
     def has_expired(self, error: Any) -> bool:
-        """Whether a call was not made because the server has forgotten the session: a new one may ask again."""
+        """True if a call was not made because the server has forgotten the session: a new one may ask again."""
         ...
 
     def connect(self, ended: Callable[[], None]) -> AbstractAsyncContextManager[tuple[Any, Any]]:
@@ -193,7 +193,7 @@ class _Server:
 
     @property
     def is_dead(self) -> bool:
-        """Whether it can be asked nothing any more."""
+        """True if it can be asked nothing any more."""
         return self.task.done() or self._over.is_set()
 
     def end(self) -> None:
@@ -290,7 +290,7 @@ class _Server:
         from mcp import ClientSession  # noqa: PLC0415 - slow to import, for graphs with servers alone
 
         async with self._connection.connect(self._over.set) as (read, write), ClientSession(read, write) as session:
-            session.validate_tool_result = _unchecked  # by patterns that may take for ever; ours are linear
+            session.validate_tool_result = _unchecked  # by patterns that may take forever; ours are linear
             await session.initialize()
             self._tools = await _listed(session)
             limit.reschedule(None)

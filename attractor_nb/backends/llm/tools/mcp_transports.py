@@ -39,11 +39,11 @@ MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
 _MAX_LINE_SHOWN: Final = 600
 _LAST_LINES: Final = 5
 _HALF: Final = re.compile(rb"\\u[dD][89a-fA-F]")
-"""What escapes half a character; two of them may be a whole one."""
+"""Escape of half a character; two of them may be a whole one."""
 
 
 class StdioConnection:
-    """A server as a process of its own, which ends with the connection."""
+    """A server as a separate process, which ends with the connection."""
 
     def __init__(self, declared: ServerDeclaration, directory: Path | None) -> None:
         """Start nothing yet.
@@ -80,7 +80,7 @@ class StdioConnection:
         return self._talk.last_words() or self._lines.last_words()
 
     def has_expired(self, error: Any) -> bool:  # noqa: ARG002 - a process has no session to forget
-        """Whether a call was not made because the server has forgotten the session: never."""
+        """True if a call was not made because the server has forgotten the session: never."""
         return False
 
     @asynccontextmanager
@@ -98,7 +98,7 @@ class StdioConnection:
         lines = self._lines = _Lines(incoming)
         variables = {name: os.environ[name] for name in self._declared.variables if name in os.environ}
 
-        def stopped(_: object) -> None:  # whoever waits for an answer is told
+        def stopped(_: object) -> None:  # callers that wait for an answer are notified
             ended()
             incoming.close()
 
@@ -179,9 +179,9 @@ async def _speak(outgoing: Any, talking: Talk) -> None:
 
 CONNECT_SECONDS: Final = 15.0
 END_SECONDS: Final = 2.0
-"""How long the end of a session may take; the server forgets it by itself."""
+"""Time limit for the end of a session; the server also ends it without a request."""
 LEAST_PAUSE_SECONDS: Final = 0.5
-"""What is waited at least between two requests for one stream of events."""
+"""Shortest pause between two requests for one stream of events."""
 MOST_PAUSE_SECONDS: Final = 8.0
 """The same at most, beside what the server asks for; a stream that lasted longer did not end at once."""
 _MESSAGE: Final = re.compile(rb"data: ?\{")
@@ -228,7 +228,7 @@ class HttpConnection:
         return ""
 
     def has_expired(self, error: Any) -> bool:
-        """Whether a call was not made because the server has forgotten the session."""
+        """True if a call was not made because the server has forgotten the session."""
         return isinstance(error.data, dict) and cast("dict[str, Any]", error.data).get(_EXPIRED) is True
 
     @asynccontextmanager
@@ -304,7 +304,7 @@ class _Poll(msgspec.Struct):
 
     since: float = math.inf  #: When the first of those was due that brought nothing.
     due: float = 0.0  #: When the next may be sent.
-    pause: float = LEAST_PAUSE_SECONDS  #: What is waited after that.
+    pause: float = LEAST_PAUSE_SECONDS  #: Pause before the next one.
 
     def begin_anew(self) -> None:
         """Count what came before no more."""

@@ -297,7 +297,7 @@ class ToolCalls:
 # A stage's tools as pydantic-ai takes them. Imported only where a model is about to be asked.
 
 _ANY_OBJECT: Final = SchemaValidator(core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema()))
-"""What a tool takes we check ourselves, so that a call with anything else is recorded, too."""
+"""The arguments of a tool are checked here, so that an invalid call is recorded, too."""
 _MAX_RETRIES: Final = 3
 """For arguments that are not even JSON."""
 

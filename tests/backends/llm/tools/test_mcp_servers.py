@@ -128,9 +128,9 @@ def test_the_text_of_a_resource_reaches_the_model_and_of_what_is_no_text_where_i
 
 
 OUTPUTS = {
-    "regex": "files/get: the server answered with something that is no answer: ",
-    "refs": "files/get: the server answered with something that is no answer: the schema for the results of get cannot",
-    "broken": "files/get: the server answered with something that is no answer: 'a' is a required property",
+    "regex": "files/get: the server gave an invalid response: ",
+    "refs": "files/get: the server gave an invalid response: the schema for the results of get cannot",
+    "broken": "files/get: the server gave an invalid response: 'a' is a required property",
     "kept": "found",
 }
 
@@ -387,11 +387,11 @@ def test_an_answer_that_is_none_is_told_to_the_model(living):
         finally:
             server.task.cancel()
 
-    assert asyncio.run(main()) == ("the server answered with something that is no answer: read gave no object", True)
+    assert asyncio.run(main()) == ("the server gave an invalid response: read gave no object", True)
 
 
 def test_a_call_of_a_server_that_does_not_run_may_be_tried_again():
-    with pytest.raises(RetryableError, match="the MCP server 'files' does not run any more"):
+    with pytest.raises(RetryableError, match="the MCP server 'files' is no longer running"):
         asyncio.run(servers.McpServers({"files": DECLARED}).call("files", "read", {}))
 
 
