@@ -31,6 +31,7 @@ from attractor_nb.errors import (
 )
 from attractor_nb.model.diagnostic import Diagnostic, Severity
 from attractor_nb.redaction import redacted, redacted_value
+from attractor_nb.server.request_words import in_requests, report_in_requests
 from attractor_nb.source import Span, render_excerpt
 from attractor_nb.storage.files.strict_json import json_bytes
 from attractor_nb.views.drawings.drawing import SEVERITY_LETTERS
@@ -125,7 +126,7 @@ def problem_of(error: AttractorError) -> Problem:
     for kind, status, name, title in _KINDS:
         if isinstance(error, kind):
             more = _more_of(error)
-            return Problem(status, name, title, error.message, hint=error.hint, more=more)
+            return Problem(status, name, title, error.message, hint=in_requests(error.hint), more=more)
     return internal_problem()
 
 
@@ -144,7 +145,7 @@ def _more_of(error: AttractorError) -> dict[str, Any]:
         case ValidationError():
             return plain_findings(error.diagnostics)
         case SourceError(span=span) if span is not None:
-            return {"line": span.line, "column": span.column, "report": str(error)}
+            return {"line": span.line, "column": span.column, "report": report_in_requests(str(error))}
         case UntrustedSource():
             return {"surface_hash": error.surface_hash}
         case AnswerRefused():
@@ -198,10 +199,11 @@ def plain_finding(found: Diagnostic, number: int) -> dict[str, Any]:
     return redacted_value(
         {
             **finding_plain(found, number),
+            "fix": in_requests(found.fix.title) if found.fix else "",
             "node": found.node_id,
             "edge": list(found.edge) if found.edge else None,
             **_shown_place(found.span),
-            "report": "\n".join(found.report_lines()),
+            "report": report_in_requests("\n".join(found.report_lines())),
         }
     )
 
@@ -218,10 +220,10 @@ def plain_syntax_error(error: SourceError) -> dict[str, Any]:
             "message": error.message,
             "node": "",
             "edge": None,
-            "fix": error.hint,
+            "fix": in_requests(error.hint),
             "can_fix": False,
             **_shown_place(error.span),
-            "report": str(error),
+            "report": report_in_requests(str(error)),
         }
     )
 

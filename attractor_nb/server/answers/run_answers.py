@@ -24,6 +24,7 @@ from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.answers_from_elsewhere import can_be_answered, deliver_answer
 from attractor_nb.server.event_channel import EventReader
 from attractor_nb.server.replies import Problem, Reply
+from attractor_nb.server.request_words import in_requests, reason_in_requests
 from attractor_nb.server.response_models import (
     AnswerTaken,
     ArtifactLine,
@@ -90,7 +91,7 @@ def status_of(service: RunService, run_id: str) -> PipelineStatus:
     return PipelineStatus(
         **facts,
         outcome=found.value if (found := RunStatus.of(facts["status"])).is_over else None,
-        reason=view.reason if view else "",
+        reason=reason_in_requests(view.reason) if view else "",
         next_node=view.next_node if view else "",
         active_nodes=list(view.active_nodes) if view and facts["is_live"] else [],
         progress=Progress(
@@ -259,7 +260,8 @@ def stage_of(run: Run, node: str, asked: StageQuery) -> StageInspection:
     try:
         return inspect_stage(run, node, asked.visit, asked.attempt, asked.branch)
     except OptionError as error:
-        raise Problem(404, "no-such-stage", "There is no such stage", error.message, hint=error.hint) from None
+        hint = in_requests(error.hint)
+        raise Problem(404, "no-such-stage", "There is no such stage", error.message, hint=hint) from None
 
 
 def plain_stage(run: Run, node: str, asked: StageQuery) -> dict[str, Any]:
