@@ -207,7 +207,8 @@ def kept(policy: FanOutPolicy, results: Sequence[ResultT]) -> tuple[ResultT, ...
 #
 # All branches are walked at once, one edge deeper each turn; a node remembers which branches have reached
 # it. The first turn in which all have reached a fan-in node finds the join. Once they have met, only paths
-# that lead to a fan-in are followed.
+# that lead to a fan-in are followed. Nothing is walked where all branches have the same nearest fan-in: no other
+# one is nearer to the branch that is farthest away, and of equally near ones each branch has the least id.
 
 PARALLEL_TYPE: Final = "parallel"
 FAN_IN_TYPE: Final = "parallel.fan_in"
@@ -235,7 +236,7 @@ def joins_of(graph: Graph) -> dict[str, Join]:
     A node's distance is that from the branch that is farthest away; of equally near ones the least id wins.
     The fan-out itself is no way on, so a loop back to it joins nothing.
     """
-    ahead = _fan_ins_ahead(graph)
+    ahead = _FanInsAhead(graph)
     return {
         node_id: _join_of(graph, node_id, ahead)
         for node_id, handler_type in graph.handler_types.items()
@@ -243,11 +244,13 @@ def joins_of(graph: Graph) -> dict[str, Join]:
     }
 
 
-def _join_of(graph: Graph, node_id: str, ahead: Mapping[str, _Ahead]) -> Join:
+def _join_of(graph: Graph, node_id: str, ahead: _FanInsAhead) -> Join:
     starts = [edge.target for edge in branch_edges(graph, node_id) if edge.target in graph.nodes]
     everybody = (1 << len(starts)) - 1
     if not starts:
         return Join()
+    if fan_in := ahead.common(starts, node_id):
+        return Join(fan_in, is_fan_in=True)
     # A set of branches is one number, bit n for branch n, so that thousands of them are joined and compared in one
     # step. `arrived` has the branches that have reached a node, `coming` those that reach it in this turn.
     arrived: dict[str, int] = {}
@@ -265,7 +268,7 @@ def _join_of(graph: Graph, node_id: str, ahead: Mapping[str, _Ahead]) -> Join:
             ordinary = min(complete)
         if ordinary:
             # All branches are at one node and continue together: the nearest join needs no more walking.
-            if len(coming) == 1 and complete and (fan_in := _certain_fan_in(complete[0], node_id, ahead)):
+            if len(coming) == 1 and complete and (fan_in := ahead.common(complete, node_id)):
                 return Join(fan_in, is_fan_in=True)
             coming = {name: branches for name, branches in coming.items() if name in ahead}
         coming = _one_deeper(graph, node_id, coming, arrived, successors)
@@ -315,39 +318,66 @@ def walked(starts: Iterable[str], successors: Callable[[str], Iterable[str]], st
 
 
 class _Ahead(NamedTuple):
-    """The nearest fan-in that can be reached from a node: how many edges away, and its id."""
+    """The nearest fan-in that can be reached from a node."""
 
-    distance: int
-    fan_in: str
+    distance: int  #: How many edges away it is.
+    fan_in: str  #: Its id.
+    successor: str  #: The next node on a shortest way there; empty for the fan-in itself.
 
 
-def _fan_ins_ahead(graph: Graph) -> dict[str, _Ahead]:
-    """For each node from which a fan-in can be reached, the nearest; walked backwards from all of them."""
+class _FanInsAhead:
+    """The nearest fan-in of each node from which one can be reached, and a shortest way there: a forest."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._found = _nearest_fan_ins(graph)
+        # All nodes whose way leads through one node have consecutive numbers from its own on.
+        self._sizes = dict.fromkeys(self._found, 1)
+        for name in reversed(self._found):
+            if successor := self._found[name].successor:
+                self._sizes[successor] += self._sizes[name]
+        self._numbers: dict[str, int] = {}
+        free = {"": 0}
+        for name, ahead in self._found.items():
+            self._numbers[name] = free[ahead.successor]
+            free[ahead.successor] += self._sizes[name]
+            free[name] = self._numbers[name] + 1
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._found
+
+    def common(self, starts: Sequence[str], fan_out: str) -> str:
+        """The fan-in that is the nearest of each of these nodes: then no other one is nearer to all of them.
+
+        Empty when there is none, or when a known way leads through the fan-out: then it must be walked.
+        """
+        found = {self._found[name].fan_in if name in self._found else "" for name in starts}
+        if len(found) != 1 or any(self._leads_through(name, fan_out) for name in starts):
+            return ""
+        return found.pop()
+
+    def _leads_through(self, name: str, fan_out: str) -> bool:
+        first = self._numbers.get(fan_out)
+        return first is not None and 0 <= self._numbers.get(name, -1) - first < self._sizes[fan_out]
+
+
+def _nearest_fan_ins(graph: Graph) -> dict[str, _Ahead]:
+    """For each node from which a fan-in can be reached, the nearest; the nearest nodes come first."""
     # Breadth first from all fan-ins at once, against the edges: the first to meet a node is the nearest to it, and
     # of several in one turn the least id wins, whatever order the edges have.
-    level = {name: name for name, kind in graph.handler_types.items() if kind == FAN_IN_TYPE}
+    level = {name: (name, "") for name, kind in graph.handler_types.items() if kind == FAN_IN_TYPE}
     found: dict[str, _Ahead] = {}
     distance = 0
     while level:
-        found.update((name, _Ahead(distance, fan_in)) for name, fan_in in level.items())
-        before: dict[str, str] = {}
-        for name, fan_in in level.items():
+        found.update((name, _Ahead(distance, *way)) for name, way in level.items())
+        before: dict[str, tuple[str, str]] = {}
+        for name, (fan_in, _) in level.items():
             for edge in graph.incoming_edges(name):
                 source = edge.source
                 if source in graph.nodes and source not in found:
-                    before[source] = min(fan_in, before.get(source, fan_in))
+                    before[source] = min((fan_in, name), before.get(source, (fan_in, name)))
         level = before
         distance += 1
     return found
-
-
-def _certain_fan_in(name: str, fan_out: str, ahead: Mapping[str, _Ahead]) -> str:
-    """The join when all branches are at one node and nowhere else: the fan-in ahead of it.
-
-    Empty when there is none, or when the way to it may lead through the fan-out: then it must be walked.
-    """
-    here, there = ahead.get(name), ahead.get(fan_out)
-    return here.fan_in if here and (there is None or here.distance < there.distance) else ""
 
 
 def _take_in(arrived: dict[str, int], coming: Mapping[str, int], everybody: int) -> list[str]:

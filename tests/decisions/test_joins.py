@@ -1,11 +1,13 @@
 """Where the branches of a fan-out meet (ruling 22), from tables and against the definition."""
 
+import sys
 import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attractor_nb.decisions import branch_policies
 from attractor_nb.decisions.branch_policies import Join, branch_edges, joins_of, surroundings_of
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.graph import Edge, Graph, Node
@@ -175,6 +177,47 @@ def test_joins_are_found_in_about_linear_time(graphs):
     for graph in (small, large):
         assert all(join.node_id for join in joins_of(graph).values())  # what a graph keeps is there now
     assert effort(lambda: joins_of(large)) < 64 * effort(lambda: joins_of(small))  # linear: 16, square: 256
+
+
+def shared_ways(count):
+    """Fan-outs whose branches are side by side until the far fan-in; each begins one step further on."""
+    lines = [f"f{n} x{n}, f{n} y{n}, x{n} x{n + 1}, y{n} y{n + 1}" for n in range(count)]
+    return graph_of(",".join([*lines, f"x{count} j, y{count} j"]), ["j"], [f"f{n}" for n in range(count)])
+
+
+def shared_tails(count):
+    """Each fan-out has the next one and a tail as branches; the tails lead into one another."""
+    lines = [f"f{n} f{n + 1}, f{n} x{n}, x{n} x{n + 1}" for n in range(count)]
+    return graph_of(",".join([*lines, f"f{count} j, x{count} j"]), ["j"], [f"f{n}" for n in range(count)])
+
+
+def shared_tails_in_a_loop(count):
+    """The same, and the run begins again behind the fan-in."""
+    graph = shared_tails(count)
+    return Graph("g", nodes=graph.nodes, edges=(*graph.edges, Edge("j", "f0")))
+
+
+def lines_executed(graph):
+    """How many lines of code it takes to find the joins."""
+    count = 0
+
+    def trace(frame, event, _argument):
+        nonlocal count
+        count += event == "line"
+        return trace if frame.f_code.co_filename == branch_policies.__file__ else None
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        assert all(join.node_id == "j" for join in joins_of(graph).values())
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("graphs", [shared_ways, shared_tails, shared_tails_in_a_loop])
+def test_fan_outs_that_share_their_tails_take_twice_the_steps_when_they_are_twice_as_many(graphs):
+    assert lines_executed(graphs(200)) < 2.2 * lines_executed(graphs(100))
 
 
 BEFORE = {
