@@ -224,8 +224,8 @@ class CommandJob:
         try:
             if self._descendants.is_alive():
                 await self._end_gently(grace_seconds)
-        except BaseException:  # an interrupt, too: nobody knows yet whether anything is alive
-            self._descendants.kill()
+        except BaseException:  # an interrupt, too, must leave no command behind
+            self._descendants.kill()  # interrupted before it was known whether anything is alive
             raise
         finally:
             # Whatever interrupts us: nothing of the group is alive by now, so this does not wait long.
