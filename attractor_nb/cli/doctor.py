@@ -84,6 +84,7 @@ def _plain(found: RunDiagnosis) -> dict[str, Any]:
         "next_node": found.next_node or None,
         "cut_off": found.cut_off or None,
         "open_gate": found.open_gate or None,
+        "answered_gate": found.answered_gate or None,
         "is_resumable": found.is_resumable,
         "can_be_salvaged": found.plan is not None,
         "lost": found.plan.lost or None if found.plan else None,

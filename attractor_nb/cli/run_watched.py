@@ -16,6 +16,7 @@ from attractor_nb.errors import CheckpointCorrupt
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.model.events import (
     Event,
+    InterviewCompleted,
     InterviewStarted,
     PipelineInterrupted,
     PipelineRestarted,
@@ -108,7 +109,8 @@ class WatchedRun:
     def _fold(self, event: Event) -> None:
         take_event(self.view, event)
         fold_question(self.gates, event)
-        self._latest = event.time or self._latest
+        if not isinstance(event, InterviewCompleted):  # it may come from somebody else, after the run's owner is gone
+            self._latest = event.time or self._latest
         match event:
             case StageEnd():
                 self._seconds[event.name] = self._seconds.get(event.name, 0.0) + event.duration

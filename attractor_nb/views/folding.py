@@ -407,8 +407,13 @@ def _fold_stopped(view: RunView, event: DebuggerStopped) -> tuple[str, ...]:
 
 
 def _fold_answer(view: RunView, event: InterviewCompleted | InterviewTimeout) -> tuple[str, ...]:
+    """The stage continues with the answer; that of a run which has stopped is pending until a resume."""
     before = view.nodes.get(event.stage, _PENDING)
-    put(view, event.branch, event.stage, before._replace(status=_RUNNING, since=event.time, until=None))
+    status = NodeStatus.PENDING if view.status.is_ended else _RUNNING
+    note = before.note
+    if isinstance(event, InterviewCompleted):
+        note = f"answered: {first_words(event.label)}" if event.label else "answered"
+    put(view, event.branch, event.stage, before._replace(status=status, since=event.time, until=None, note=note))
     return (event.stage,)
 
 

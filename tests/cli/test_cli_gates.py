@@ -1,8 +1,13 @@
 """Gates on the command line: asked, answered over a pipe, or failed; never approved by accident."""
 
 import json
+import re
 
 import pytest
+
+from attractor_nb import parse_dot
+from attractor_nb.cli.run_watched import WatchedRun
+from attractor_nb.model.events import InterviewCompleted, InterviewStarted, PipelineStarted
 
 
 def stages(ended):
@@ -66,6 +71,26 @@ def test_gates_pause_stops_the_run_there_and_says_how_it_goes_on(command, source
     assert (again.code, json.loads(again.out)["status"], stages(again)["plan"]["visits"]) == (3, "paused", 2)
     assert command("answer", "out", "gate", "a").code == 0
     assert command("resume", "out", "--gates", "pause").code == 0
+
+
+def test_a_gate_that_was_answered_while_the_run_is_paused_is_pending_with_its_answer(command, sources):
+    command("run", "review.dot", "--gates", "pause", "--logs-root", "there")
+    assert command("answer", "there", "gate", "a").code == 0
+    shown = command("watch", "there", "--once")
+    (line,) = [line for line in shown.out.splitlines() if re.search(r"\bgate\b", line)]
+    assert re.match(r". pending +gate .*answered: \S", line)
+    assert not re.search(r"[\d.]+ s", line)
+    assert "is answered" in command("doctor", "there").out
+    assert json.loads(command("doctor", "there", "--json").out)["answered_gate"] == "gate"
+
+
+def test_the_time_until_an_answer_is_no_time_of_a_run_whose_process_is_gone():
+    run = WatchedRun(parse_dot("digraph { start [shape=Mdiamond] g [shape=hexagon] done [shape=Msquare] }"))
+    run.take(PipelineStarted(name="p", id="1", time=10.0))
+    run.take(InterviewStarted(question="ok?", stage="g", question_id="g:1", time=11.0))
+    run.take(InterviewCompleted(question="ok?", stage="g", question_id="g:1", answer="Y", duration=89, time=100.0))
+    run.lose("abandoned")
+    assert run.elapsed(200.0) == 1.0
 
 
 def test_a_paused_map_says_how_it_goes_on(command, sources):

@@ -15,6 +15,7 @@ from attractor_nb.model.events import (
     PipelineCompleted,
     PipelineFailed,
     PipelineInterrupted,
+    PipelineResumed,
     PipelineStarted,
     StageCompleted,
     StageFailed,
@@ -65,6 +66,23 @@ def folded(*events):
 )
 def test_events_set_the_status_of_their_node(events, status):
     assert folded(*events).nodes["a"].status == status
+
+
+@pytest.mark.parametrize("is_asked_before", [True, False], ids=["asked", "asked in a part that is not known"])
+def test_an_answer_to_a_run_that_has_stopped_starts_nothing(is_asked_before):
+    asked = [STARTED, StageStarted(name="g"), InterviewStarted(question="ok?", stage="g")] if is_asked_before else []
+    answer = InterviewCompleted(question="ok?", stage="g", answer="Y", label="Yes", duration=1)
+    view = folded(*asked, PipelineInterrupted(reason="paused", next_node="g"), answer)
+    assert (view.nodes["g"].status, view.nodes["g"].note) == (NodeStatus.PENDING, "answered: Yes")
+    assert not view.active_nodes
+    resumed = folded(*asked, PipelineInterrupted(), answer, PipelineResumed(next_node="g"), StageStarted(name="g"))
+    assert (resumed.nodes["g"].status, resumed.nodes["g"].note) == (NodeStatus.RUNNING, "")
+
+
+def test_an_answer_that_the_end_of_its_process_cut_off_is_still_shown():
+    answer = InterviewCompleted(question="ok?", stage="g", answer="words", duration=1)
+    view = folded(STARTED, InterviewStarted(question="ok?", stage="g"), answer, PipelineInterrupted(next_node="g"))
+    assert (view.nodes["g"].status, view.nodes["g"].note) == (NodeStatus.PENDING, "answered")
 
 
 @pytest.mark.parametrize(

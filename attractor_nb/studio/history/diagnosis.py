@@ -75,6 +75,7 @@ class _RecordScan:
     next_node: str = ""
     cut_off: str = ""
     gate: str = ""
+    answered: str = ""
     stages: int = 0
     visits: dict[str, int] = field(default_factory=dict[str, int])
     of_the_run: list[Event] = field(default_factory=list[Event])
@@ -83,9 +84,9 @@ class _RecordScan:
         if isinstance(event, _OF_THE_RUN):
             self.of_the_run.append(event)
         if isinstance(event, StageStarted):
-            self.cut_off = event.name
+            self.cut_off, self.answered = event.name, ""
         elif isinstance(event, StageEnd):
-            self.cut_off = self.gate = ""
+            self.cut_off = self.gate = self.answered = ""
             if event.is_commit:
                 self.last_stage, self.next_node = event.name, event.next_node
                 self.stages += 1
@@ -93,13 +94,13 @@ class _RecordScan:
         elif isinstance(event, InterviewStarted):
             self.gate = event.stage
         elif isinstance(event, InterviewCompleted):
-            self.gate = ""
+            self.gate, self.answered = "", event.stage
         elif isinstance(event, PipelineStarted):
             self.next_node = event.start_node
         elif isinstance(event, GoalGateUnsatisfied):
             self.next_node = event.target
         elif isinstance(event, PipelineRewound):
-            self.next_node, self.cut_off, self.gate = event.node, "", ""
+            self.next_node, self.cut_off, self.gate, self.answered = event.node, "", "", ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,7 @@ class RunDiagnosis:
     next_node: str  #: Node where the run continues, or empty.
     cut_off: str  #: A stage that was begun and has no end, or empty.
     open_gate: str  #: A gate whose question has no answer, or empty.
+    answered_gate: str  #: A gate that was cut off with its answer recorded, or empty.
     is_resumable: bool  #: A resume would continue from this very directory.
     has_ended: bool  #: It has ended for good: it cannot be resumed, only rewound.
     plan: SalvagePlan | None  #: Plan of a salvage; None when nothing can be saved.
@@ -170,7 +172,7 @@ def diagnose_run(logs_root: str | Path) -> RunDiagnosis:
         story.next_node = str(checkpoint.get("next_node", ""))
         story.stages = len(checkpoint.get("completed_nodes", ()))
         story.visits = dict(checkpoint.get("visits", {}))
-        story.cut_off = story.gate = ""
+        story.cut_off = story.gate = story.answered = ""
     is_ended = current.status in ENDED
     has_ended = current.status == "completed" or (is_ended and _failed_for_good(story.of_the_run))
     return RunDiagnosis(
@@ -187,6 +189,7 @@ def diagnose_run(logs_root: str | Path) -> RunDiagnosis:
         next_node="" if is_ended else story.next_node,
         cut_off="" if is_ended else story.cut_off,
         open_gate="" if is_ended else story.gate,
+        answered_gate="" if is_ended else story.answered,
         is_resumable=_can_be_read(survey) and not has_ended and not current.owner,
         has_ended=has_ended,
         plan=plan,
@@ -250,6 +253,8 @@ def _owner(found: RunDiagnosis) -> str:
 def _where(found: RunDiagnosis) -> str:
     if found.open_gate:
         return f", gate {found.open_gate} waits for an answer"
+    if found.answered_gate:
+        return f", gate {found.answered_gate} is answered"
     return f", {found.cut_off} was cut off" if found.cut_off else ""
 
 
