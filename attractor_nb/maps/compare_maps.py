@@ -17,22 +17,30 @@ from typing import TYPE_CHECKING, Any, Final
 from markupsafe import Markup
 
 from attractor_nb.languages.condition.parser import value_text
+from attractor_nb.maps.map_page import MAX_ROWS as MAX_PAGE_ROWS
+from attractor_nb.maps.map_page import Made, fitting_limit, rows_table, value_cell, value_columns
 from attractor_nb.maps.map_view import STATUS_WORDS, map_headline
 from attractor_nb.maps.stored_map import MapRecord, RecordedRow, record_of
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.states import RunStatus
+from attractor_nb.redaction import redacted
+from attractor_nb.runtime.prepare.run_options import as_path
+from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.studio.compare.compare_runs import graph_changes
 from attractor_nb.studio.compare.run_alignment import unite
 from attractor_nb.views.display import Displayed
 from attractor_nb.views.drawings.theme import root_class
-from attractor_nb.views.markup import element, style_sheet
+from attractor_nb.views.frontend import table_page
+from attractor_nb.views.markup import element, joined, style_sheet
 from attractor_nb.views.metrics import ELLIPSIS
 from attractor_nb.views.output_styles import compare_css
 from attractor_nb.views.summary_line import cost_text, duration_text, price_text
 from attractor_nb.views.table import Column, Table, cells, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from os import PathLike
+    from pathlib import Path
 
 MAX_ROWS: Final = 60
 """Rows in a table; all are in ``rows`` and in JSON."""
@@ -40,6 +48,16 @@ VALUE_CHARS: Final = 60
 NOTHING: Final = "\N{EN DASH}"
 _MINUS: Final = "\N{MINUS SIGN}"
 _ABSENT: Final = object()
+_OF_THE_ROW: Final = frozenset({"outcome", "reason"})
+"""Differences that are none of outputs."""
+_LOOKS: Final = {
+    "≠": ("is-fail", "other outcome"),
+    "≈": ("is-interrupted", "other outputs"),
+    "A": ("is-interrupted", "only in A"),
+    "B": ("is-interrupted", "only in B"),
+    "": ("is-not_started", "same"),
+}
+"""The class of a row of the page, and its word, by sign."""
 _STATES: Final = {"≠": "error", "≈": "warn", "A": "warn", "B": "warn"}
 
 
@@ -51,6 +69,13 @@ class RowPair:
     b: RecordedRow | None  #: That of the second, or None.
     #: ``outcome``, ``reason``, and the outputs that are not the same; nothing where one is missing.
     differences: tuple[str, ...] = ()
+
+    @property
+    def either(self) -> RecordedRow:
+        """That of the first map, else that of the second."""
+        row = self.a or self.b
+        assert row is not None, "a pair has a row"
+        return row
 
     @property
     def is_same(self) -> bool:
@@ -106,6 +131,12 @@ class MapComparison(Displayed):
         """Headlines and tables as one piece of HTML without script."""
         return self._html(has_times=True)
 
+    def export_html(self, path: str | PathLike[str] = "comparison.html") -> Path:
+        """Write both as one page, whose table of rows can be sorted and searched; no kernel, no network."""
+        place = as_path(path, "the page")
+        write_file(place, self._page())
+        return place
+
     def to_plain(self) -> dict[str, Any]:
         """Everything as JSON values; of the rows those that differ."""
         return {
@@ -158,6 +189,20 @@ class MapComparison(Displayed):
             yield rows
         if (outputs := _outputs_table(self.rows)).rows:
             yield outputs
+
+    def _page(self) -> str:
+        shown = [*self.differing, *(pair for pair in self.rows if pair.is_same)]
+        left, shown = len(shown) - MAX_PAGE_ROWS, shown[:MAX_PAGE_ROWS]
+        limit = fitting_limit(row for pair in shown for row in (pair.a, pair.b) if row is not None)
+        columns = _page_columns(shown, self.a.outputs, limit)
+        notes = (*self.changes, self._words(), *([f"and {left:,} more rows, which are not shown"] if left > 0 else []))
+        body = joined([
+            _totals_html(_totals_table(self.a, self.b, has_times=True)),
+            *(element("p", {"class": "am-note"}, one_line(words)) for words in notes),
+            rows_table(columns, shown, [_LOOKS[pair.sign] for pair in shown]),
+        ])  # fmt: skip
+        line = "\n".join(self._headlines())
+        return redacted(table_page("Two maps beside each other", line, "map_page", "makeMapTable", body))
 
     def _html(self, *, has_times: bool = False) -> str:
         parts = [
@@ -337,8 +382,7 @@ def _rows_table(pairs: Sequence[RowPair], names: Sequence[str]) -> Table:
 
 
 def _row_cells(pair: RowPair, names: Sequence[str]) -> tuple[str, ...]:
-    row = pair.a or pair.b
-    assert row is not None, "a pair has a row"
+    row = pair.either
     return pair.sign, _numbers_of(pair), _inputs_text(row.inputs, names), _row_words(pair.a), _row_words(pair.b)
 
 
@@ -350,9 +394,7 @@ def _numbers_of(pair: RowPair) -> str:
 def _row_words(row: RecordedRow | None) -> str:
     if row is None:
         return NOTHING
-    state = f"{RunStatus.of(row.status).letter} {_status_word(row.status)}"
-    words = _short("; ".join(filter(None, (row.mark, row.reason))))
-    return f"{state}: {words}" if words else state
+    return _outcome_words(row, _short)
 
 
 def _outputs_table(pairs: Sequence[RowPair]) -> Table:
@@ -362,7 +404,7 @@ def _outputs_table(pairs: Sequence[RowPair]) -> Table:
         for pair in pairs
         if pair.a is not None and pair.b is not None
         for key in pair.differences
-        if key not in {"outcome", "reason"} or key in pair.a.outputs
+        if key not in _OF_THE_ROW or key in pair.a.outputs
     ]
     left = len(changed) - MAX_ROWS
     columns = (Column("row", "place"), Column("output", "place"), Column("A"), Column("B"))
@@ -403,6 +445,64 @@ def _short(text: str) -> str:
     return line if len(line) <= VALUE_CHARS else line[: VALUE_CHARS - 1] + ELLIPSIS
 
 
+# -- the page ------------------------------------------------------------------------------------------------
+
+
+def _page_columns(
+    pairs: Sequence[RowPair], outputs: Sequence[str], limit: int
+) -> Iterator[tuple[str, str, Callable[[RowPair], Made]]]:
+    """The columns: heading, class, and what makes a cell."""
+    yield "difference", "is-state", lambda pair: (_LOOKS[pair.sign][1], None)
+    yield "row", "is-number", lambda pair: (_numbers_of(pair), pair.either.row)
+    names = list(dict.fromkeys(name for pair in pairs for name in pair.either.inputs or ()))
+
+    def inputs(pair: RowPair) -> Mapping[str, Any]:
+        return pair.either.inputs or {}
+
+    yield from value_columns("input", names, inputs, limit)
+    changed = {key for pair in pairs for key in pair.differences}
+    keys = [key for key in outputs if key in changed]
+    sides: dict[str, Callable[[RowPair], RecordedRow | None]] = {"A": lambda pair: pair.a, "B": lambda pair: pair.b}
+    for side, row_of in sides.items():
+
+        def outcome(pair: RowPair, row_of: Callable[[RowPair], RecordedRow | None] = row_of) -> Made:
+            row = row_of(pair)
+            if row is None:
+                return NOTHING, None
+            return element("span", {"class": f"is-{row.status}"}, value_cell(_outcome_words(row), limit)), None
+
+        yield side, "is-outcome", outcome
+    for key in keys:
+        for side, row_of in sides.items():
+
+            def values(pair: RowPair, row_of: Callable[[RowPair], RecordedRow | None] = row_of) -> Mapping[str, Any]:
+                row = row_of(pair)
+                return {} if row is None else row.outputs
+
+            yield from value_columns("output", [key], values, limit, f" in {side}")
+
+
+def _outcome_words(row: RecordedRow, cut: Callable[[str], str] = str) -> str:
+    state = f"{RunStatus.of(row.status).letter} {_status_word(row.status)}"
+    words = cut("; ".join(filter(None, (row.mark, row.reason))))
+    return f"{state}: {words}" if words else state
+
+
+def _totals_html(table: Table) -> Markup:
+    """The totals of both sides."""
+    head = [element("th", {"scope": "col"}, column.title) for column in table.columns]
+    body = [
+        element("tr", None, element("th", {"scope": "row"}, row[0]), *(element("td", None, cell) for cell in row[1:]))
+        for row in table.rows
+    ]
+    return element(
+        "table",
+        {"class": "am-sides", "aria-label": table.label},
+        element("thead", None, element("tr", None, *head)),
+        element("tbody", None, *body),
+    )
+
+
 # -- plain values --------------------------------------------------------------------------------------------
 
 
@@ -422,8 +522,7 @@ def _side_plain(side: MapRecord) -> dict[str, Any]:
 
 
 def _pair_plain(pair: RowPair) -> dict[str, Any]:
-    row = pair.a or pair.b
-    assert row is not None, "a pair has a row"
+    row = pair.either
     return {
         "inputs": None if row.inputs is None else dict(row.inputs),
         "differs": list(pair.differences),

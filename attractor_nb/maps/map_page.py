@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from markupsafe import Markup
 
@@ -31,7 +31,7 @@ from attractor_nb.views.summary_line import cost_text, duration_text, price_text
 from attractor_nb.views.table import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from os import PathLike
 
     from attractor_nb.model.row_result import RowStatus
@@ -104,7 +104,7 @@ def map_page(record: MapRecord, links: Mapping[int, str]) -> str:
     """
     title = redacted(record.graph.label if record.graph is not None else "") or record.view.name or "a pipeline"
     order = sorted(record.rows, key=lambda row: (_ORDER.index(row.status), row.row))
-    limit = _fitting_limit(record.rows)
+    limit = fitting_limit(record.rows)
     shown = order[:MAX_ROWS]
     notes = _notes(record, len(order) - len(shown), limit, has_links=bool(links))
     body = joined([
@@ -125,7 +125,7 @@ def _line(record: MapRecord) -> str:
     return "   ".join([f"{RunStatus.of(view.status).letter} {view.status}", one_line(view.reason) or ended])
 
 
-def _fitting_limit(rows: Sequence[RecordedRow]) -> int:
+def fitting_limit(rows: Iterable[RecordedRow]) -> int:
     """The limit of characters for each value, so that all values together fit the page."""
     lengths = Counter(
         len(value_text(value)) for row in rows for value in (*(row.inputs or {}).values(), *row.outputs.values())
@@ -204,17 +204,34 @@ def _drawing(record: MapRecord) -> Markup:
 
 
 def _table(record: MapRecord, rows: Sequence[RecordedRow], links: Mapping[int, str], limit: int) -> Markup:
-    columns = list(_columns(record, links, limit))
+    looks = [(f"is-{row.status}", STATUS_WORDS.get(row.status, row.status)) for row in rows]
+    return rows_table(_columns(record, links, limit), rows, looks)
+
+
+Made = tuple["str | Markup", "float | None"]
+"""What stands in a cell, and what it is sorted by if not by that."""
+RowT = TypeVar("RowT")
+
+
+def rows_table(
+    columns: Iterable[tuple[str, str, Callable[[RowT], Made]]], rows: Sequence[RowT], looks: Iterable[tuple[str, str]]
+) -> Markup:
+    """A table that the page's script sorts and searches.
+
+    Args:
+        columns: Heading, class, and what makes a cell.
+        rows: What they are made of.
+        looks: The class of each row, and the word by which it is chosen.
+    """
+    made = list(columns)
     head = [
-        element("th", {"scope": "col", "class": kind or None, "data-name": title}, title) for title, kind, _ in columns
+        element("th", {"scope": "col", "class": kind or None, "data-name": title}, title) for title, kind, _ in made
     ]
     body = [
         element(
-            "tr",
-            {"class": f"is-{row.status}", "data-status": STATUS_WORDS.get(row.status, row.status)},
-            *(_cell(title, kind, make(row)) for title, kind, make in columns),
+            "tr", {"class": look, "data-status": word}, *(_cell(title, kind, make(row)) for title, kind, make in made)
         )
-        for row in rows
+        for row, (look, word) in zip(rows, looks, strict=True)
     ]
     table = element(
         "table",
@@ -225,13 +242,10 @@ def _table(record: MapRecord, rows: Sequence[RecordedRow], links: Mapping[int, s
     return element("div", {"class": "am-frame"}, table)
 
 
-Made = tuple["str | Markup", "float | None"]
-"""Content of a cell, and its sort key if that differs."""
-
-
 def _cell(title: str, kind: str, made: Made) -> Markup:
     shown, order = made
-    size = "is-empty" if not shown else "is-long" if len(shown) > WORD_CHARS else ""
+    length = len(shown.striptags() if isinstance(shown, Markup) else shown)
+    size = "is-empty" if not shown else "is-long" if length > WORD_CHARS else ""
     attributes = {"data-label": title, "class": " ".join(filter(None, (kind, size))) or None}
     if order is not None:
         attributes["data-order"] = f"{order:g}"
@@ -246,11 +260,11 @@ def _columns(
     yield "row", "is-number", lambda row: (_number(row, links), row.row)
     yield "status", "is-state", lambda row: (_state(row), None)
     if any(row.reason for row in rows):
-        yield "reason", "is-reason", lambda row: (_value(_reason(row), limit), None)
+        yield "reason", "is-reason", lambda row: (value_cell(_reason(row), limit), None)
     inputs = list(dict.fromkeys(name for row in rows for name in row.inputs or ()))
-    yield from _value_columns("input", inputs, lambda row: row.inputs or {}, limit)
+    yield from value_columns("input", inputs, _inputs_of, limit)
     outputs = [key for key in record.outputs if any(key in row.outputs for row in rows)]
-    yield from _value_columns("output", outputs, lambda row: row.outputs, limit)
+    yield from value_columns("output", outputs, _outputs_of, limit)
     if any(row.seconds for row in rows):
         yield "time", "is-number", lambda row: (duration_text(row.seconds) if row.seconds else "", row.seconds)
     if any(row.usage.total_tokens for row in rows):
@@ -259,26 +273,43 @@ def _columns(
         yield "cost", "is-number", lambda row: (price_text(row.usage), row.usage.cost_usd or 0.0)
 
 
-def _value_columns(
-    kind: str, names: Sequence[str], values_of: Callable[[RecordedRow], Mapping[str, Any]], limit: int
-) -> Iterator[tuple[str, str, Callable[[RecordedRow], Made]]]:
+def _inputs_of(row: RecordedRow) -> Mapping[str, Any]:
+    return row.inputs or {}
+
+
+def _outputs_of(row: RecordedRow) -> Mapping[str, Any]:
+    return row.outputs
+
+
+def value_columns(
+    kind: str, names: Sequence[str], values_of: Callable[[RowT], Mapping[str, Any]], limit: int, side: str = ""
+) -> Iterator[tuple[str, str, Callable[[RowT], Made]]]:
+    """The columns of inputs or outputs: one for each, or one for all where there are many.
+
+    Args:
+        kind: ``input`` or ``output``.
+        names: Their names.
+        values_of: Gives those of a row.
+        limit: Characters of a value.
+        side: What is written behind the name.
+    """
     if len(names) > MAX_COLUMNS:
 
-        def joint(row: RecordedRow) -> Made:
+        def joint(row: RowT) -> Made:
             values = values_of(row)
             lines = (f"{name}: {value_text(values[name])[:limit]}" for name in names if name in values)
-            return _value("\n".join(lines), limit * len(names)), None
+            return value_cell("\n".join(lines), limit * len(names)), None
 
-        yield f"{kind}s", f"is-{kind}", joint
+        yield f"{kind}s{side}", f"is-{kind}", joint
         return
     for name in names:
 
-        def cell(row: RecordedRow, name: str = name) -> Made:
+        def cell(row: RowT, name: str = name) -> Made:
             value = values_of(row).get(name)
             order = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-            return _value("" if value is None else value_text(value), limit), order
+            return value_cell("" if value is None else value_text(value), limit), order
 
-        yield one_line(name), f"is-{kind}", cell
+        yield f"{one_line(name)}{side}", f"is-{kind}", cell
 
 
 def _number(row: RecordedRow, links: Mapping[int, str]) -> str | Markup:
@@ -302,7 +333,7 @@ def _reason(row: RecordedRow) -> str:
     return f"{row.stage}: {row.reason}" if row.stage and row.reason else row.reason
 
 
-def _value(text: str, limit: int) -> str | Markup:
+def value_cell(text: str, limit: int) -> str | Markup:
     """A value: on its line, else folded with its beginning in sight."""
     left = len(text) - limit
     shown = f"{text[:limit]}{ELLIPSIS} {left:,} more characters" if left > 0 else text

@@ -14,9 +14,11 @@ import anywidget
 import traitlets
 
 from attractor_nb.errors import AttractorError, RunNotFound
+from attractor_nb.maps.compare_maps import MapComparison
+from attractor_nb.pipeline.compare import diff
 from attractor_nb.pipeline.runs import RunRow, RunTable
 from attractor_nb.redaction import redacted
-from attractor_nb.studio.compare.compare_runs import PLAIN_TEXT_CHARS, run_diff
+from attractor_nb.studio.compare.compare_runs import PLAIN_TEXT_CHARS
 from attractor_nb.studio.compare.comparison_page import comparison_values
 from attractor_nb.studio.history.history_table import run_plain
 from attractor_nb.studio.history.waiting_gates import shown_place
@@ -125,14 +127,16 @@ def _opened(row: RunRow) -> dict[str, Any]:
 
 
 def _compared(a: RunRow, b: RunRow) -> dict[str, Any]:
-    both = run_diff(a.logs_root, b.logs_root)
+    both = diff(a.logs_root, b.logs_root)
     places = ", ".join(f'"{redacted(shown_place(row.logs_root))}"' for row in (a, b))
+    said = {"title": f"A {a.logs_root.name} · B {b.logs_root.name}", "call": f"diff({places})"}
+    if isinstance(both, MapComparison):
+        return {**said, "words": redacted(str(both))}
     first = both.first_difference
     words = "No step differs." if first is None else f"They first differ at {first.node}."
     return {
-        "title": f"A {a.logs_root.name} · B {b.logs_root.name}",
+        **said,
         "words": f"{both.a.headline}\n{both.b.headline}\n{words}",
-        "call": f"diff({places})",
         "both": comparison_values(both.compared, text_chars=PLAIN_TEXT_CHARS),
     }
 

@@ -125,6 +125,21 @@ def test_each_button_asks_for_its_act_and_those_that_cannot_are_off(open_view, t
     assert view.page.locator("tr[data-run=torn]").get_by_text("Open").is_disabled()
 
 
+def test_a_map_is_compared_with_a_map_only(open_view, table):
+    rows = HistoryRequests(table).rows()
+    for row in rows[:2]:
+        row["kind"] = "map"
+    view = open_view("history", VIEW, rows=rows, caption="runs", place="", width=1240)
+    boxes = {row["key"]: view.page.locator(f"tr[data-run={row['key']}] .ah-check") for row in rows}
+    first, second, run = (row["key"] for row in rows[:3])
+    boxes[first].check()
+    assert boxes[second].is_enabled()
+    assert boxes[run].is_disabled()
+    assert boxes[run].get_attribute("title") == "A map is compared with a map, a run with a run"
+    boxes[first].uncheck()
+    assert boxes[run].is_enabled()
+
+
 def test_an_opened_run_is_drawn_and_its_words_stay_words(open_view, table):
     requests = HistoryRequests(table)
     view = open_list(open_view, table)

@@ -42,6 +42,25 @@ def test_diff_of_what_is_no_run_is_invalid_input(two, capsys):
     assert "there is no run directory" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("are_maps", [False, True], ids=["runs", "maps"])
+def test_diff_writes_a_page(two, tmp_path, capsys, are_maps):
+    if are_maps:
+        for place in ("a", "b"):
+            Pipeline(TEXT, backend=FunctionBackend(lambda prompt: "x")).map([{}], wait=True, map_dir=tmp_path / place)
+    sides = [str(tmp_path / place) for place in ("a", "b")] if are_maps else two
+    page = tmp_path / "both.html"
+    assert main(["diff", *sides, "-o", str(page)]) == 0
+    assert f"{page.stat().st_size:,} bytes" in capsys.readouterr().out
+    assert f"Two {'maps' if are_maps else 'runs'} beside each other" in page.read_text()
+    assert main(["diff", *sides, "-o", str(page), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"page": str(page), "bytes": page.stat().st_size}
+
+
+def test_diff_writes_no_other_file_than_a_page(two, tmp_path, capsys):
+    assert main(["diff", *two, "-o", str(tmp_path / "both.svg")]) == 2
+    assert "a comparison is exported as an HTML page" in capsys.readouterr().err
+
+
 def test_export_writes_the_page_and_says_where(two, tmp_path, capsys):
     page = tmp_path / "page.html"
     assert main(["export", two[0], "-o", str(page)]) == 0

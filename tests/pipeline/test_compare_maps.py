@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import html
+import re
 import threading
 import time
+from collections import Counter
 
 import pytest
 
@@ -14,6 +17,7 @@ from attractor_nb.maps.compare_maps import MapComparison
 from attractor_nb.maps.map_view import MapView
 from attractor_nb.maps.stored_map import MapRecord, RecordedRow, read_map_record
 from attractor_nb.model.calls.call_content import Response
+from attractor_nb.notebook.history_view import HistoryRequests
 from attractor_nb.views.table import cells
 
 TEXT = """digraph Triage {
@@ -213,6 +217,44 @@ def test_no_secret_is_in_it_and_html_is_escaped(two, tmp_path):
     found = diff(tmp_path / "c", tmp_path / "d")
     for text in (found.details(), found.to_html(), str(found.to_plain()), str(found._repr_mimebundle_())):
         assert "planted" not in text
+
+
+def test_the_page_has_each_row_with_both_sides_and_those_that_differ_first(two, tmp_path):
+    page = two.export_html(tmp_path / "both.html").read_text()
+    assert "<h1>Two maps beside each other</h1>" in page
+    assert [words for words in two.changes if words not in html.unescape(page)] == []
+    kinds = re.findall(r'<tr class="[^"]*" data-status="([^"]*)"', page)
+    assert kinds == sorted(kinds, key=lambda kind: (kind != "other outcome", kind == "same"))
+    assert Counter(kinds) == Counter(
+        {"≠": "other outcome", "≈": "other outputs", "A": "only in A", "B": "only in B", "": "same"}[pair.sign]
+        for pair in two.rows
+    )
+    for words in ("failed: the ticket is empty", "last_response in A", "last_response in B", "payments", "billing"):
+        assert words in page
+    assert "<b>" not in page
+
+
+def test_the_page_has_no_secret(tmp_path):
+    key = "planted-9f8e7d6c5b4a3210"
+    mapped(tmp_path / "c", lambda ticket: f"{key} {ticket}", [key, "x"])
+    mapped(tmp_path / "d", lambda ticket: f"!{key}", [key, "x"])
+    redact_also(key)
+    assert "planted" not in diff(tmp_path / "c", tmp_path / "d").export_html(tmp_path / "both.html").read_text()
+
+
+def test_the_page_of_maps_that_are_the_same_says_so(tmp_path):
+    mapped(tmp_path / "a", first_team)
+    page = diff(tmp_path / "a", tmp_path / "a").export_html(tmp_path / "both.html").read_text()
+    assert "no row differs" in page
+    assert page.count('data-status="same"') == len(TICKETS)
+
+
+def test_maps_are_compared_in_the_list_of_a_notebook(two, tmp_path):
+    requests = HistoryRequests(runs(tmp_path))
+    assert {row["kind"]: row["is_comparable"] for row in requests.rows()} == {"map": True}
+    said = requests.answer({"kind": "compare", "key": "a", "other": "b"})
+    assert said["words"] == str(two)
+    assert said["call"].startswith("diff(")
 
 
 def test_ten_thousand_rows_are_matched_in_linear_time():

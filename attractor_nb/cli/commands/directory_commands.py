@@ -28,6 +28,7 @@ DIFF_HELP = """Compare two runs: path, texts, context, cost. Or two maps: outcom
 \b
   attractor-nb diff .attractor/runs/first .attractor/runs/second
   attractor-nb diff first second --json | jq '.steps[] | select(.differs != [])'
+  attractor-nb diff first second -o both.html       as a page
   attractor-nb diff MAP_DIR OTHER_MAP_DIR
   attractor-nb diff MAP_DIR OTHER_MAP_DIR --json | jq '.rows[] | select(.differs | index("outcome"))'
 """
@@ -350,6 +351,10 @@ def diff(
     second: Annotated[
         Path, typer.Argument(metavar="B", help="The directory of the second.", autocompletion=complete_runs)
     ],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write it to this file, as a page.", show_default=False),
+    ] = None,
     is_json: Json = False,
 ) -> int:
     """Compare two runs, or two maps."""
@@ -357,8 +362,12 @@ def diff(
     from attractor_nb.maps.compare_maps import MapComparison  # noqa: PLC0415 - as above
     from attractor_nb.pipeline.compare import diff as compare  # noqa: PLC0415 - as above
 
+    if output is not None:
+        _check_page(output, "a comparison")
     found = compare(first, second)
-    if is_json:
+    if output is not None:
+        _report_page(found.export_html(output), is_json=is_json)
+    elif is_json:
         print_json(found.to_plain())
     elif isinstance(found, MapComparison):
         from attractor_nb.cli.runs_list import is_terminal  # noqa: PLC0415 - as above
@@ -394,15 +403,10 @@ def export(
     is_json: Json = False,
 ) -> int:
     """Export a run or a map."""
-    from attractor_nb.cli.reporting import print_json  # noqa: PLC0415 - as above
-    from attractor_nb.cli.run_summary import shown_path  # noqa: PLC0415 - as above
-    from attractor_nb.cli.source_inputs import check_output  # noqa: PLC0415 - as above
-    from attractor_nb.errors import OptionError  # noqa: PLC0415 - as above
     from attractor_nb.storage.map_directory import is_map  # noqa: PLC0415 - as above
 
-    check_output(output)
-    if output is not None and output.suffix.lower() not in {"", ".html", ".htm"}:
-        raise OptionError(f"-o {output}: a run is exported as an HTML page", hint="name it .html")
+    if output is not None:
+        _check_page(output, "a run")
     if is_map(run_dir):
         from attractor_nb.maps.map_page import export_map  # noqa: PLC0415 - as above
 
@@ -413,9 +417,27 @@ def export(
         from attractor_nb.pipeline.run import Run  # noqa: PLC0415 - as above
 
         page = Run.load(run_dir).export_html(output)
+    _report_page(page, is_json=is_json)
+    return ExitCode.SUCCESS
+
+
+def _check_page(output: Path, what: str) -> None:
+    """Refuse a file that no page can be written to."""
+    from attractor_nb.cli.source_inputs import check_output  # noqa: PLC0415 - as above
+    from attractor_nb.errors import OptionError  # noqa: PLC0415 - as above
+
+    check_output(output)
+    if output.suffix.lower() not in {"", ".html", ".htm"}:
+        raise OptionError(f"-o {output}: {what} is exported as an HTML page", hint="name it .html")
+
+
+def _report_page(page: Path, *, is_json: bool) -> None:
+    """Say where a page was written."""
+    from attractor_nb.cli.reporting import print_json  # noqa: PLC0415 - as above
+    from attractor_nb.cli.run_summary import shown_path  # noqa: PLC0415 - as above
+
     size = page.stat().st_size
     if is_json:
         print_json({"page": str(page), "bytes": size})
     else:
         print(f"{shown_path(page)}: {size:,} bytes")
-    return ExitCode.SUCCESS

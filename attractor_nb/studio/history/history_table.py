@@ -111,7 +111,7 @@ def run_plain(index: int, run: RunSummary, place: str) -> dict[str, Any]:
         "is_live": run.is_live,
         "is_resumable": run.is_resumable and run.kind == "run",
         "is_readable": run.status not in UNREADABLE,
-        "is_comparable": run.status not in UNREADABLE and run.kind == "run",
+        "is_comparable": run.status not in UNREADABLE,
         "is_deletable": not run.is_live,
     }
 

@@ -6,6 +6,7 @@ import { __ } from "./wording.js";
 // `onChange` is called when something else is chosen.
 export function makeHistoryChoice({ send, onChange }) {
   let chosen = []; // keys, A first
+  let kind = ""; // of what is chosen: a map is compared with a map
   const element = make("span", "ah-choice");
   const words = make("span", "ah-choice-words");
   words.setAttribute("role", "status");
@@ -24,7 +25,9 @@ export function makeHistoryChoice({ send, onChange }) {
     words.textContent = b ? __("A and B are chosen") : a ? __("A is chosen; choose B") : "";
   }
 
-  function toggle(key) {
+  function toggle(row) {
+    const { key } = row;
+    if (!chosen.length) kind = row.kind;
     chosen = chosen.includes(key) ? chosen.filter((each) => each !== key) : [...chosen, key].slice(0, 2);
     show();
     onChange();
@@ -47,16 +50,23 @@ export function makeHistoryChoice({ send, onChange }) {
       box.type = "checkbox";
       box.checked = place >= 0;
       const isFull = chosen.length === 2 && place < 0;
-      box.disabled = !row.is_comparable || isFull;
-      box.title = !row.is_comparable ? __("It cannot be compared") : isFull ? __("Two runs are chosen: deselect one first") : __("Compare it with another run");
+      const isOther = chosen.length > 0 && row.kind !== kind;
+      box.disabled = !row.is_comparable || isFull || isOther;
+      box.title = whyNot(row, isFull, isOther) || (row.kind === "map" ? __("Compare it with another map") : __("Compare it with another run"));
       box.setAttribute("aria-label", spokenChoice(row, place));
       box.dataset.focus = `choose ${row.key}`;
-      box.addEventListener("change", () => toggle(row.key));
+      box.addEventListener("change", () => toggle(row));
       cell.append(box);
       if (place >= 0) cell.append(make("span", `ah-side is-${"ab"[place]}`, "AB"[place]));
       return cell;
     },
   };
+}
+
+function whyNot(row, isFull, isOther) {
+  if (!row.is_comparable) return __("It cannot be compared");
+  if (isFull) return __("Two are chosen: deselect one first");
+  return isOther ? __("A map is compared with a map, a run with a run") : "";
 }
 
 function spokenChoice(row, place) {
