@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,12 +28,12 @@ from attractor_nb.model.calls.call_content import LEFT_OUT, CallInputs
 from attractor_nb.model.events import RunWarning
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.stage import StageFiles, StageScope, current_stage
-from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file
+from attractor_nb.storage.files.atomic import entries_below, read_plain_file
 from attractor_nb.storage.files.strict_json import JsonProblem, read_json
 from attractor_nb.storage.run_directory import STATUS_NAME, VISITS_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from attractor_nb.protocols import CommandResult, Processes
 
@@ -224,11 +223,11 @@ def look(files: StageFiles) -> Found:
     texts = _texts_in_memory(files)
     if texts is not None:
         return dict(texts)
-    found: Found = {}
-    for path in _paths(files.directory):
-        facts = path.lstat()
-        found[_name(files, path)] = (facts.st_mtime_ns, facts.st_size, facts.st_ino)
-    return found
+    return {
+        name: (facts.st_mtime_ns, facts.st_size, facts.st_ino)
+        for name, facts in entries_below(files.directory, is_left_out=VISITS_NAME.__eq__)
+        if stat.S_ISREG(facts.st_mode)
+    }
 
 
 def written_since(files: StageFiles, before: Found, *, known: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -274,22 +273,6 @@ def _content(files: StageFiles, name: str, facts: Any) -> bytes | None:
         return read_plain_file(files.directory / name, max_bytes=MAX_FILE_BYTES)
     except StorageError as error:
         raise TooMuch(f"wrote a file that a cassette cannot store ({error.message})") from None
-
-
-def _paths(root: Path) -> Iterator[Path]:
-    """The plain files of a stage; those of earlier visits and of our own making left out."""
-    for folder, folders, names in os.walk(root):
-        here = Path(folder)
-        if here == root and VISITS_NAME in folders:
-            folders.remove(VISITS_NAME)
-        for name in names:
-            path = here / name
-            if not name.startswith(TEMPORARY_PREFIX) and stat.S_ISREG(path.lstat().st_mode):
-                yield path
-
-
-def _name(files: StageFiles, path: Path) -> str:
-    return path.relative_to(files.directory).as_posix()
 
 
 def _plain_file(data: bytes) -> dict[str, str]:

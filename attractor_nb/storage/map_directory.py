@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shutil
 import stat
 from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
 import msgspec
@@ -25,7 +23,14 @@ from attractor_nb.model.record import Record, no_values
 from attractor_nb.redaction import holds_secret, redacted, redacted_value
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME
 from attractor_nb.storage.directory_survey import check_free, has_content, holds_one
-from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file, sweep, temporary_name, write_whole
+from attractor_nb.storage.files.atomic import (
+    TEMPORARY_PREFIX,
+    entries_below,
+    read_plain_file,
+    sweep,
+    temporary_name,
+    write_whole,
+)
 from attractor_nb.storage.files.disk import Disk, check_durability, entry_names, storage_error, write_all
 from attractor_nb.storage.files.strict_json import JsonProblem, json_bytes, read_json
 from attractor_nb.storage.log.event_lines import encode_event, read_record
@@ -36,6 +41,7 @@ from attractor_nb.storage.sealed_file import SealedFile, previous_name, read_gen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from attractor_nb.protocols import Clock
 
@@ -299,27 +305,20 @@ def read_tree(root: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
     files: dict[str, bytes] = {}
     others: list[str] = []
     room = MAX_RUN_BYTES
-    for folder, folders, names in os.walk(root):
-        folders.sort()
-        links = [name for name in folders if (Path(folder) / name).is_symlink()]
-        for name in sorted([*names, *links]):
-            path = Path(folder) / name
-            if name.startswith(TEMPORARY_PREFIX):
-                continue
-            relative = path.relative_to(root).as_posix()
-            if not stat.S_ISREG(path.lstat().st_mode):
-                others.append(relative)
-                continue
-            data = read_plain_file(path, max_bytes=MAX_RUN_BYTES) or b""
-            room -= len(data)
-            if room < 0 or len(files) >= MAX_RUN_FILES:
-                raise StorageError(
-                    f"the run has more than {MAX_RUN_BYTES >> 20} MiB or {MAX_RUN_FILES:,} files, "
-                    "too much to be sent together",
-                    path=relative,
-                    hint='ship="stages" brings the files of each stage',
-                )
-            files[relative] = data
+    for name, facts in entries_below(root):
+        if not stat.S_ISREG(facts.st_mode):
+            others.append(name)
+            continue
+        data = read_plain_file(root / name, max_bytes=MAX_RUN_BYTES) or b""
+        room -= len(data)
+        if room < 0 or len(files) >= MAX_RUN_FILES:
+            raise StorageError(
+                f"the run has more than {MAX_RUN_BYTES >> 20} MiB or {MAX_RUN_FILES:,} files, "
+                "too much to be sent together",
+                path=name,
+                hint='ship="stages" brings the files of each stage',
+            )
+        files[name] = data
     return clean_run(files), tuple(others)
 
 

@@ -6,17 +6,17 @@ import glob
 import hashlib
 import os
 import stat
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from attractor_nb.errors import StorageError
-from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file
+from attractor_nb.storage.files.atomic import entries_below, read_plain_file
 from attractor_nb.storage.files.disk import storage_error
 from attractor_nb.storage.memory_store import MemoryStageFiles
 from attractor_nb.storage.run_directory import VISITS_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from attractor_nb.stage import StageFiles
 
@@ -33,11 +33,11 @@ def stage_contents(files: StageFiles, *, max_bytes: int) -> dict[str, bytes]:
     directory = files.directory
     found: dict[str, bytes] = {}
     left = max_bytes
-    for path in _walk(directory, is_stage=True):
-        data = read_plain_file(path, max_bytes=max(left, 0))
+    for name in _names_below(directory, is_stage=True):
+        data = read_plain_file(directory / name, max_bytes=max(left, 0))
         if data is not None:
             left -= len(data)
-            found[path.relative_to(directory).as_posix()] = data
+            found[name] = data
     return found
 
 
@@ -60,8 +60,8 @@ def file_digests(patterns: Iterable[str], base: Path) -> dict[str, str]:
         for name in sorted(names):
             path = base / name
             if path.is_dir():
-                inner = _walk(path, is_stage=False)
-                found |= {os.path.join(name, one.relative_to(path)): _digest(one) for one in inner}  # noqa: PTH118 - as above
+                inner = _names_below(path, is_stage=False)
+                found |= {os.path.join(name, one): _digest(path / one) for one in inner}  # noqa: PTH118 - as above
             else:
                 found[name] = _digest(path)
             if len(found) > MAX_FILES:
@@ -84,28 +84,16 @@ def _digest(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _walk(directory: Path, *, is_stage: bool) -> Iterator[Path]:
-    """All files under a directory, in order; links to directories are not followed."""
-    count = 0
-    waiting = [directory]
-    while waiting:
-        place = waiting.pop()
-        try:
-            with os.scandir(place) as listing:
-                entries = sorted(listing, key=lambda entry: entry.name)
-        except OSError as error:
-            raise storage_error(error, "read", place) from error
-        for entry in entries:
-            if entry.name.startswith(TEMPORARY_PREFIX) or (
-                is_stage and place == directory and entry.name == VISITS_NAME
-            ):
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                waiting.append(Path(entry.path))
-                continue
-            if is_stage and not entry.is_file(follow_symlinks=False):
-                raise StorageError(f"{entry.path} is not a plain file", path=entry.path)
-            count += 1
-            if count > MAX_FILES:
-                raise StorageError(f"{directory} holds more than {MAX_FILES} files", path=str(directory))
-            yield Path(entry.path)
+def _names_below(directory: Path, *, is_stage: bool) -> Iterator[str]:
+    """The relative paths of all files under a directory, in order; links to directories are not followed."""
+
+    def refuse(error: OSError) -> NoReturn:
+        raise storage_error(error, "read", error.filename or directory) from error
+
+    entries = entries_below(directory, is_left_out=lambda path: is_stage and path == VISITS_NAME, onerror=refuse)
+    for count, (name, facts) in enumerate(entries, 1):
+        if is_stage and not stat.S_ISREG(facts.st_mode):
+            raise StorageError(f"{directory / name} is not a plain file", path=str(directory / name))
+        if count > MAX_FILES:
+            raise StorageError(f"{directory} holds more than {MAX_FILES} files", path=str(directory))
+        yield name

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import stat
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -24,7 +23,7 @@ from attractor_nb.storage.checkpoint_file import (
     read_legacy_checkpoint,
 )
 from attractor_nb.storage.child_directories import keep_source
-from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file, write_whole
+from attractor_nb.storage.files.atomic import entries_below, read_plain_file, write_whole
 from attractor_nb.storage.files.disk import Disk, storage_error
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME, read_log
 from attractor_nb.storage.log.lock import LOCK_NAME, OWNER_NAME, is_owned, read_owner
@@ -37,6 +36,7 @@ from attractor_nb.storage.stages.stage_directories import StageNames, recorded_n
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from attractor_nb.storage.log.event_lines import LogScan
 
@@ -321,24 +321,16 @@ def _place(names: tuple[StageNames, BranchNames], stage: _Stage) -> str:
 
 def _files_below(root: Path, place: str) -> list[str]:
     """The plain files below a place in a run directory, by their path from it; links lead nowhere."""
-    found: list[str] = []
     folder = root / place
     if not folder.is_dir() or folder.is_symlink():
-        return found
+        return []
 
     def refuse(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError):
             raise storage_error(error, "read", folder) from error
 
-    for directory, folders, names in os.walk(folder, onerror=refuse):
-        folders.sort()
-        for name in sorted(names):
-            path = Path(directory, name)
-            if name in _OWNERS or name.startswith(TEMPORARY_PREFIX):
-                continue
-            if stat.S_ISREG(path.lstat().st_mode):
-                found.append(path.relative_to(root).as_posix())
-    return found
+    entries = entries_below(folder, is_left_out=lambda name: name.rpartition("/")[2] in _OWNERS, onerror=refuse)
+    return [f"{place}/{name}" for name, facts in entries if stat.S_ISREG(facts.st_mode)]
 
 
 # The texts of the pipelines that a run and its children execute, as its directory keeps them.

@@ -16,7 +16,6 @@ import stat
 import threading
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from msgspec import structs
@@ -37,7 +36,7 @@ from attractor_nb.processes import LocalProcesses
 from attractor_nb.protocols import BackendLifetime, CodergenBackend
 from attractor_nb.redaction import learn, redacted, secrets_among
 from attractor_nb.stage import StageScope, enter_stage
-from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file
+from attractor_nb.storage.files.atomic import entries_below, read_plain_file
 from attractor_nb.storage.memory_store import MemoryRunStore, MemoryStageFiles
 from attractor_nb.storage.run_directory import VISITS_NAME
 from attractor_nb.workers.lifelines import Lifeline, lifeline_of, worker_name
@@ -55,7 +54,7 @@ from attractor_nb.workers.task import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping
+    from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 
     Doing = Callable[[StageTask, bytes, Lifeline], Coroutine[Any, Any, StageReport]]
 
@@ -504,35 +503,22 @@ def files_to_return(files: MemoryStageFiles, *, known: Mapping[str, str]) -> tup
     returned: dict[str, bytes] = {}
     left_out: list[str] = []
     root, room = files.directory, MAX_RETURNED_BYTES
-    for path in _paths(root):
-        name = path.relative_to(root).as_posix()
+    for name, facts in entries_below(root, is_left_out=VISITS_NAME.__eq__):
+        if not stat.S_ISREG(facts.st_mode):
+            left_out.append(f"{name}: not a plain file")
+            continue
+        if len(returned) >= MAX_RETURNED_FILES:
+            left_out.append(f"{name}: more than {MAX_RETURNED_FILES} files")
+            continue
         try:
-            if not stat.S_ISREG(path.lstat().st_mode):
-                left_out.append(f"{name}: not a plain file")
-                continue
-            if len(returned) >= MAX_RETURNED_FILES:
-                left_out.append(f"{name}: more than {MAX_RETURNED_FILES} files")
-                continue
-            data = read_plain_file(path, max_bytes=room)
-        except (OSError, StorageError) as error:
+            data = read_plain_file(root / name, max_bytes=room)
+        except StorageError as error:
             left_out.append(f"{name}: {error}")
             continue
         if data is not None:
             returned[name] = data
             room -= len(data)
     return _without_known(returned, known), tuple(left_out[:MAX_RETURNED_FILES])
-
-
-def _paths(root: Path) -> Iterator[Path]:
-    """All entries that are no directories, in order; those of our own making left out."""
-    for folder, folders, names in os.walk(root):
-        here = Path(folder)
-        if here == root:
-            folders[:] = [name for name in folders if name != VISITS_NAME]
-        folders.sort()
-        for name in sorted([*names, *(name for name in folders if (here / name).is_symlink())]):
-            if not name.startswith(TEMPORARY_PREFIX):
-                yield here / name
 
 
 def _without_known(found: dict[str, bytes], known: Mapping[str, str]) -> dict[str, bytes]:

@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from attractor_nb.errors import OptionError, StorageError
-from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file, sweep, write_whole
+from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, entries_below, read_plain_file, sweep, write_whole
 from attractor_nb.storage.files.disk import Disk, check_durability, write_all
 from tests.disks.faulty_disk import FaultyDisk
 
@@ -171,3 +171,17 @@ def test_on_macos_a_flush_reaches_the_medium_where_the_file_system_can(tmp_path,
         Disk().sync_data(file.fileno())
     monkeypatch.undo()
     assert calls == ([51] if is_known else ["fsync"])
+
+
+def test_entries_below_a_directory_follow_no_link_and_leave_out_what_is_being_written(tmp_path):
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret").write_text("s")
+    root = tmp_path / "root"
+    for name in ("b", "a/c", "a/visits", "visits/1", f"{TEMPORARY_PREFIX}1/x", f"a/{TEMPORARY_PREFIX}2"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("")
+    (root / "link").symlink_to(tmp_path / "outside")
+    (root / "z").symlink_to("b")
+    found = [name for name, _ in entries_below(root, is_left_out="visits".__eq__)]
+    assert found == ["b", "link", "z", "a/c", "a/visits"]
+    assert [name for name, _ in entries_below(root)] == [*found, "visits/1"]

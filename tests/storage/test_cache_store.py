@@ -225,7 +225,7 @@ def test_a_declared_folder_that_may_not_be_read_is_not_empty(tmp_path, monkeypat
         raise PermissionError(errno.EACCES, "Permission denied", str(place))
 
     (tmp_path / "src").mkdir()
-    monkeypatch.setattr(stage_contents.os, "scandir", refuse)
+    monkeypatch.setattr("os.scandir", refuse)
     with pytest.raises(StorageError, match=r"cannot read .*/src: permission denied"):
         file_digests(["src"], tmp_path)
 

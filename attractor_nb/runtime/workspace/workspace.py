@@ -7,7 +7,6 @@ one that ``workdir=`` names, or its own place. A ``Workspace`` is that place dur
 from __future__ import annotations
 
 import glob
-import os
 import shutil
 import stat
 import tempfile
@@ -26,6 +25,7 @@ from attractor_nb.runtime.prepare.current_directory import here
 from attractor_nb.runtime.prepare.run_options import RunOptions, as_path, checked_workdir
 from attractor_nb.runtime.workspace.worktree import Repository, Worktree, find_repository, worktree_facts, worktree_of
 from attractor_nb.stage import Kept, ToolServers
+from attractor_nb.storage.files.atomic import entries_below
 from attractor_nb.storage.files.disk import Disk, storage_error
 from attractor_nb.storage.run_directory import WORKSPACE_NAME, WORKTREE_NAME, first_directory, make_workspace
 
@@ -430,11 +430,9 @@ def _is_behind_link(name: str) -> bool:
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
-    for directory, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in LEFT_OUT)
-        for name in sorted(names):
-            if _is_wanted(path := Path(directory, name)) and name not in LEFT_OUT:
-                yield path
+    for name, facts in entries_below(folder, is_left_out=lambda path: path.rpartition("/")[2] in LEFT_OUT):
+        if stat.S_ISREG(facts.st_mode):
+            yield folder / name
 
 
 def _is_wanted(path: Path) -> bool:

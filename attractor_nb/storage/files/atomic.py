@@ -11,14 +11,14 @@ import contextlib
 import itertools
 import os
 import stat
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attractor_nb.errors import StorageError
 from attractor_nb.storage.files.disk import Disk, entry_names, has_no_links, storage_error, write_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Iterator
 
 TEMPORARY_PREFIX = ".attractor-tmp-"
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -139,6 +139,39 @@ def sweep(disk: Disk, parent: int, names: Iterable[str] | None = None) -> int:
                 disk.remove(name, parent)
                 count += 1
     return count
+
+
+def _is_never_left_out(_: str) -> bool:
+    return False
+
+
+def entries_below(
+    directory: Path,
+    *,
+    is_left_out: Callable[[str], bool] = _is_never_left_out,
+    onerror: Callable[[OSError], object] | None = None,
+) -> Iterator[tuple[str, os.stat_result]]:
+    """The entries below a directory that are no directories: relative paths with ``/``, and facts. No link is followed.
+
+    Each folder's come before those of its folders, in the order of their names; temporary files are not among them.
+
+    Args:
+        directory: The directory.
+        is_left_out: True for the relative path of an entry, or of a folder, that is passed over.
+        onerror: Called with the error of a folder that cannot be listed; without it, such a folder is passed over.
+    """
+    for folder, folders, names in os.walk(directory, onerror=onerror):
+        here = Path(folder)
+        before = "" if here == directory else f"{here.relative_to(directory).as_posix()}/"
+
+        def is_wanted(name: str, before: str = before) -> bool:
+            return not name.startswith(TEMPORARY_PREFIX) and not is_left_out(before + name)
+
+        folders[:] = sorted(filter(is_wanted, folders))
+        links = [name for name in folders if (here / name).is_symlink()]
+        for name in sorted([*filter(is_wanted, names), *links]):
+            with contextlib.suppress(FileNotFoundError):
+                yield before + name, (here / name).lstat()
 
 
 def read_plain_file(
