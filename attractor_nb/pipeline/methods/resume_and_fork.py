@@ -8,13 +8,21 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 from attractor_nb.errors import RunError
 from attractor_nb.interrupts import held_interrupts
 from attractor_nb.runtime.execution import Execution, cast_run
-from attractor_nb.runtime.prepare.run_options import ResumeKeywords, takes
+from attractor_nb.runtime.prepare.run_options import ChangeKeywords, ContinueKeywords, ResumeKeywords, takes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.handles.run_result import RunResult
+
+    class ForkKeywords(ResumeKeywords, total=False):
+        """Keywords of ``Run.fork`` beside ``wait``."""
+
+        context: Mapping[str, Any] | None
+        prompt: str | None
+        pipeline: Definition | None
+        on_graph_change: str | None
 
 
 # ``Run.resume`` and ``rewind``.
@@ -24,29 +32,9 @@ class ResumingRun(Execution):
     """Going on with a run: from where it stopped, or from an earlier visit."""
 
     @typing.overload
-    def resume(
-        self,
-        *,
-        on_graph_change: str = "error",
-        rewind_to: str | None = None,
-        visit: int | None = None,
-        context: Mapping[str, Any] | None = None,
-        prompt: str | None = None,
-        wait: Literal[False] = False,
-        **options: Unpack[ResumeKeywords],
-    ) -> Self: ...
+    def resume(self, *, wait: Literal[False] = False, **options: Unpack[ContinueKeywords]) -> Self: ...
     @typing.overload
-    def resume(
-        self,
-        *,
-        on_graph_change: str = "error",
-        rewind_to: str | None = None,
-        visit: int | None = None,
-        context: Mapping[str, Any] | None = None,
-        prompt: str | None = None,
-        wait: Literal[True],
-        **options: Unpack[ResumeKeywords],
-    ) -> RunResult: ...
+    def resume(self, *, wait: Literal[True], **options: Unpack[ContinueKeywords]) -> RunResult: ...
     @takes(ResumeKeywords)
     def resume(
         self,
@@ -91,27 +79,11 @@ class ResumingRun(Execution):
 
     @typing.overload
     def rewind(
-        self,
-        node: str,
-        visit: int | None = None,
-        *,
-        on_graph_change: str = "error",
-        context: Mapping[str, Any] | None = None,
-        prompt: str | None = None,
-        wait: Literal[False] = False,
-        **options: Unpack[ResumeKeywords],
+        self, node: str, visit: int | None = None, *, wait: Literal[False] = False, **options: Unpack[ChangeKeywords]
     ) -> Self: ...
     @typing.overload
     def rewind(
-        self,
-        node: str,
-        visit: int | None = None,
-        *,
-        on_graph_change: str = "error",
-        context: Mapping[str, Any] | None = None,
-        prompt: str | None = None,
-        wait: Literal[True],
-        **options: Unpack[ResumeKeywords],
+        self, node: str, visit: int | None = None, *, wait: Literal[True], **options: Unpack[ChangeKeywords]
     ) -> RunResult: ...
     @takes(ResumeKeywords)
     def rewind(
@@ -159,29 +131,11 @@ class Forking(Execution):
 
     @typing.overload
     def fork(
-        self,
-        node: str,
-        visit: int | None = None,
-        *,
-        context: Mapping[str, Any] | None = None,
-        prompt: str | None = None,
-        pipeline: Definition | None = None,
-        on_graph_change: str | None = None,
-        wait: Literal[False] = False,
-        **options: Unpack[ResumeKeywords],
+        self, node: str, visit: int | None = None, *, wait: Literal[False] = False, **options: Unpack[ForkKeywords]
     ) -> Self: ...
     @typing.overload
     def fork(
-        self,
-        node: str,
-        visit: int | None = None,
-        *,
-        context: Mapping[str, Any] | None = None,
-        prompt: str | None = None,
-        pipeline: Definition | None = None,
-        on_graph_change: str | None = None,
-        wait: Literal[True],
-        **options: Unpack[ResumeKeywords],
+        self, node: str, visit: int | None = None, *, wait: Literal[True], **options: Unpack[ForkKeywords]
     ) -> RunResult: ...
     @takes(ResumeKeywords)
     def fork(

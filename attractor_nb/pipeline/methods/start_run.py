@@ -13,6 +13,7 @@ from attractor_nb.lazy_imports import later
 from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.prepare.run_options import (
     CheckKeywords,
+    ContinueKeywords,
     ResumeKeywords,
     RunKeywords,
     StepKeywords,
@@ -84,29 +85,11 @@ class ResumingDirectory(Definition):
 
     @typing.overload
     def resume(
-        self,
-        run: str | Path | Run,
-        *,
-        on_graph_change: str = "error",
-        rewind_to: str | None = None,
-        visit: int | None = None,
-        context: Mapping[str, Any] | None = None,
-        prompt: str | None = None,
-        wait: Literal[False] = False,
-        **options: Unpack[ResumeKeywords],
+        self, run: str | Path | Run, *, wait: Literal[False] = False, **options: Unpack[ContinueKeywords]
     ) -> Run: ...
     @typing.overload
     def resume(
-        self,
-        run: str | Path | Run,
-        *,
-        on_graph_change: str = "error",
-        rewind_to: str | None = None,
-        visit: int | None = None,
-        context: Mapping[str, Any] | None = None,
-        prompt: str | None = None,
-        wait: Literal[True],
-        **options: Unpack[ResumeKeywords],
+        self, run: str | Path | Run, *, wait: Literal[True], **options: Unpack[ContinueKeywords]
     ) -> RunResult: ...
     @takes(ResumeKeywords)
     def resume(

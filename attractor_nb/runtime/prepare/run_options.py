@@ -190,6 +190,21 @@ class ResumeKeywords(RerunKeywords, _StoppedKeywords, total=False):
     """Options of ``resume``, ``rewind``, ``fork`` and ``form``: a run has its inputs already, or they are filled in."""
 
 
+class ChangeKeywords(ResumeKeywords, total=False):
+    """Keywords of ``Run.rewind`` beside ``wait``."""
+
+    on_graph_change: str
+    context: Mapping[str, Any] | None
+    prompt: str | None
+
+
+class ContinueKeywords(ChangeKeywords, total=False):
+    """Keywords of ``Run.resume`` and ``Pipeline.resume`` beside ``wait``."""
+
+    rewind_to: str | None
+    visit: int | None
+
+
 class RunKeywords(ResumeKeywords, _ParamsKeyword, total=False):
     """Options of ``Pipeline.run``."""
 
