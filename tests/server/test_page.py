@@ -154,12 +154,14 @@ def test_no_class_is_dressed_by_a_view_and_by_the_page():
 
 
 def test_the_form_of_a_new_run_knows_the_backends_and_the_limit_of_the_api():
-    offered = re.findall(r"^  (\w+): (?:__\()?\"", source("page_options").partition("};")[0], re.MULTILINE)
+    offered = re.findall(
+        r"^  (\w+): (?:__\()?\"", source("page_launch").partition("BACKENDS = {")[2].partition("};")[0], re.MULTILINE
+    )
     assert offered == list(get_args(BackendName))
     assert "MOST_BYTES = 1024 * 1024;" in source("page_source")
     limit = next(one for one in fields(ServerSettings) if one.name == "max_body_bytes").default
     assert limit == 1024 * 1024
-    bounds = re.findall(r"^  (max_\w+): \[", source("page_options"), re.MULTILINE)
+    bounds = re.findall(r"^  (max_\w+): \[", source("page_launch"), re.MULTILINE)
     assert set(bounds) <= set(Bounds.model_fields)
 
 
@@ -215,7 +217,7 @@ def test_one_search_finds_any_of_two_thousand_runs_wherever_they_are_listed(clie
 
 def test_rows_are_sorted_by_each_column_of_the_list(client, sources):
     client.ended(client.submit(sources.plain))
-    titles = re.findall(r'name: "(\w+)", title', (VIEWS / "history_rows.js").read_text("utf-8"))
+    titles = re.findall(r'name: "(\w+)", title', (VIEWS / "history.js").read_text("utf-8"))
     for column in titles:
         assert client.get("/rows", params={"sort": column}).status_code == 200
     assert client.get("/rows", params={"sort": "colour"}).status_code == 422

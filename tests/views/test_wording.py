@@ -22,13 +22,14 @@ NOT_SHOWN = re.compile(
     r"""(console\.\w+|new\ Error|querySelector\w*|closest|matches|create\w*|make(Button)?|classList\.\w+)\(\s*$
       | (description:|className\ =|headers\[?|[=!]==|[=!]==\ |FACTORY\ =|case)\s*$
       | make(Button)?\("\w*",\s*$
-      | (===\ |get|mark|offer|choose|includes|startsWith|toLocaleString|textOf)\(\s*$|actions:\ \[[^]]*$""",
+      | (===\ |get|mark|offer|choose|includes|startsWith|toLocaleString|textOf)\(\s*$|actions:\ \[[^]]*$
+      | \b(role|type|id|scope|inputMode:[^,]*|href|target|rel|autocomplete):?\ $ | "(data-[\w-]+|aria-(?!label|valuetext)[\w-]+)":\ $""",
     re.VERBOSE,
 )
 SHOWN = re.compile(
     r"""(\.(textContent|title|placeholder|alt)\s*=(?!=)[^;]*
       | setAttribute\(\s*"(aria-label|aria-valuetext|title)",[^;]*
-      | \b(label|title|words|nothing|still):\s*[^,;]*
+      | (\b(label|title|words|nothing|still|placeholder|alt)|"aria-(label|valuetext)"):\s*[^,;]*
       | make\(\s*"\w+",\s*"[^"]*",[^;()]*
       | makeButton\(\s*"[^"]*",[^;=()]*
       | \b(say|sayTrouble|onSaid|refuse|makeWords|makeEmpty)\([^;()]*)$""",

@@ -10,12 +10,15 @@
 //   openRun(id, name)            shows a run as a whole
 
 import { showEditor } from "./editor.js";
-import { followOnDrawing } from "./page_document_run.js";
-import { makeExport } from "./page_export.js";
+import { makeGates } from "./page_gates.js";
 import { makePageHost } from "./page_host.js";
 import { makeLauncher } from "./page_launch.js";
-import { Silence } from "./page_server.js";
-import { make, makeButton } from "./parts.js";
+import { makeResuming } from "./page_resuming.js";
+import { runPath, Silence } from "./page_server.js";
+import { makeStream } from "./page_stream.js";
+import { make, makeButton, optionsOf } from "./parts.js";
+import { flattened } from "./run_states.js";
+import { makeStatusLine } from "./status_line.js";
 import { __, _n } from "./wording.js";
 
 const SLOW_MS = 2000;
@@ -28,23 +31,23 @@ const BEGINNING = `digraph pipeline {
     start -> plan -> done
 }
 `;
+const FORMATS = { svg: __("SVG picture"), png: __("PNG picture"), mermaid: __("Mermaid text") };
+const ENDINGS = { svg: "svg", png: "png", mermaid: "mmd" };
+const SOON_MS = 80;
+const RUN_QUIET_MS = 4000;
+const TICKS_MS = 200;
+const OTHER_TEXT = __("The text has changed since: the states are those of the run, by the names of its nodes.");
 
 export function showDocument(server, el, keeper) {
-  const root = make("div", "ad-document");
-  const note = make("p", "ad-note al-dim");
-  note.setAttribute("role", "status");
+  const note = make("p", "ad-note al-dim", "", { role: "status" });
   const begin = makeButton("al-button", __("Begin with three stages"), __("Put a small pipeline into the file"), () => keeper.change(keeper.value, BEGINNING));
   begin.hidden = true;
-  const trouble = make("p", "ap-said");
-  trouble.setAttribute("role", "alert");
-  const slow = make("p", "ad-note al-dim");
-  slow.setAttribute("role", "status");
+  const trouble = make("p", "ap-said", "", { role: "alert" });
+  const slow = make("p", "ad-note al-dim", "", { role: "status" });
   const stage = make("div", "ad-stage");
-  const launch = make("section", "ad-launch");
-  launch.setAttribute("aria-label", __("Run this pipeline"));
-  launch.hidden = true;
+  const launch = make("section", "ad-launch", "", { "aria-label": __("Run this pipeline"), hidden: true });
   const runs = make("div", "ad-run");
-  root.append(trouble, slow, note, begin, stage, runs, launch);
+  const root = make("div", "ad-document", [trouble, slow, note, begin, stage, runs, launch]);
   el.append(root);
 
   let host = null;
@@ -65,8 +68,7 @@ export function showDocument(server, el, keeper) {
   const lint = makeButton("al-button", __("Lint"), __("Show or hide lint findings"), () => {
     const isHidden = root.classList.toggle("has-no-lint");
     lint.setAttribute("aria-pressed", String(!isHidden));
-  });
-  lint.setAttribute("aria-pressed", "true");
+  }, { "aria-pressed": "true" });
   const exporting = makeExport(server, { textOf: () => keeper.value, nameOf: () => keeper.name, onSaid: sayTrouble });
 
   const launcher = makeLauncher(server, {
@@ -312,6 +314,175 @@ export function showDocument(server, el, keeper) {
       document.removeEventListener("keydown", keys);
       endView();
       root.remove();
+    },
+  };
+}
+
+// A drawing to take along: as SVG, as PNG, as Mermaid. The server draws it, the browser keeps it as a file.
+
+// `onSaid(words)` is called with what keeps it from being drawn; with an empty text when it was.
+function makeExport(server, { textOf, nameOf, onSaid }) {
+  const formats = optionsOf([["", __("Export…")], ...Object.entries(FORMATS)]);
+  const element = make("select", "ae-input ad-export", formats, { "aria-label": __("Export the drawing") });
+
+  async function save(format) {
+    try {
+      const theme = document.body.dataset.jpThemeLight === "false" ? "dark" : "light";
+      const picture = await server.post("picture", { source: textOf(), format, theme });
+      const bytes = picture.encoding === "base64" ? Uint8Array.from(atob(picture.content), (one) => one.charCodeAt(0)) : picture.content;
+      keepAsFile(new Blob([bytes], { type: picture.media_type }), `${baseName(nameOf() || picture.name)}.${ENDINGS[format]}`);
+      onSaid("");
+    } catch (problem) {
+      onSaid([problem.message, problem.hint].filter(Boolean).join(" · "));
+    }
+  }
+
+  element.addEventListener("change", () => {
+    const format = element.value;
+    element.value = "";
+    if (format) save(format);
+  });
+  return { element };
+}
+
+const baseName = (path) => path.split("/").pop().replace(/\.(dot|gv)$/, "");
+
+function keepAsFile(blob, name) {
+  const link = make("a", "", "", { href: URL.createObjectURL(blob) });
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+// A run on the drawing of the text that it was begun from: its states, its line, its questions.
+//
+// What is shown is what the server says; the stream of events says when to ask again.
+
+// `text` is what it was begun from; `onOpen(id, name)` shows it as a whole, `onClose()` takes it off the drawing.
+function followOnDrawing(server, id, el, { text, name, onOpen, onClose }) {
+  const line = makeStatusLine(stop, () => onOpen(id, name));
+  const bar = make("div", "ad-run-bar");
+  bar.append(
+    line.element,
+    makeButton("al-button", __("Open the run"), __("Its inspector and timeline"), () => onOpen(id, name)),
+    makeButton("al-button", __("Hide"), __("Take its states off the drawing; it continues"), onClose),
+  );
+  const said = make("p", "al-dim ad-note", "", { role: "status" });
+  const trouble = make("p", "ap-said", "", { role: "alert" });
+  const acting = make("div", "ap-acting");
+  const questions = make("section", "ap-questions", "", { "aria-label": __("Questions of the run") });
+  el.append(bar, said, trouble, acting, questions);
+  const resuming = makeResuming(server, acting, { onDone: () => refresh() });
+  const gates = makeGates(server, questions, { onAnswered: () => refresh(), onResume: resuming.begin });
+
+  let drawing = null;
+  let marks = {};
+  let status = null;
+  let isOtherText = false;
+  let timer = 0;
+  let isAsking = false;
+  let isMissed = false;
+  let isClosed = false;
+
+  const stream = makeStream(server, id, {
+    onEvent: () => soon(),
+    async onPause() {
+      await refresh();
+      return Boolean(status?.is_live);
+    },
+  });
+
+  async function stop() {
+    try {
+      await server.post(runPath(id, "/cancel"));
+    } catch (problem) {
+      sayProblem(problem);
+    }
+  }
+
+  function sayProblem(problem) {
+    if (!isClosed && !(problem instanceof Silence)) trouble.textContent = [problem.message, problem.hint].filter(Boolean).join(" · ");
+  }
+
+  function paint() {
+    if (!drawing || !status) return;
+    const { nodes, edges } = flattened(status.states);
+    drawing.setMarks(marks);
+    for (const node of drawing.ids) drawing.setNode(node, nodes[node]);
+    for (const edge of drawing.edgeIds) drawing.setEdge(edge, isOtherText ? 0 : edges[edge] || 0);
+    drawing.setEnded(status.line.is_ended && !isOtherText);
+  }
+
+  function soon() {
+    clearTimeout(timer);
+    timer = setTimeout(refresh, SOON_MS);
+  }
+
+  async function refresh() {
+    clearTimeout(timer);
+    if (isAsking || isClosed) {
+      isMissed = true;
+      return;
+    }
+    isAsking = true;
+    isMissed = false;
+    try {
+      const [next, asked] = await Promise.all([server.get(runPath(id)), server.get(runPath(id, "/questions"))]);
+      if (isClosed) return;
+      status = next;
+      line.show(status.line, Date.now() / 1000);
+      gates.show(asked.questions);
+      questions.hidden = !asked.questions.length;
+      paint();
+      trouble.textContent = "";
+    } catch (problem) {
+      sayProblem(problem);
+    } finally {
+      isAsking = false;
+      if (isMissed) soon();
+      else if (!isClosed) timer = setTimeout(refresh, RUN_QUIET_MS);
+    }
+  }
+
+  async function begin() {
+    try {
+      ({ marks } = await server.get(runPath(id, "/drawing")));
+    } catch (problem) {
+      sayProblem(problem);
+    }
+    await refresh();
+    if (!isClosed) stream.open();
+  }
+
+  const ticker = setInterval(() => {
+    if (!status || status.line.is_ended) return;
+    line.tick(status.line, Date.now() / 1000);
+    if (drawing) drawing.tick();
+  }, TICKS_MS);
+  begin();
+
+  return {
+    refresh,
+    // The drawing that there is now.
+    show(next) {
+      drawing = next;
+      paint();
+    },
+    textChanged(now) {
+      isOtherText = now !== text;
+      said.textContent = isOtherText ? OTHER_TEXT : "";
+      paint();
+    },
+    close() {
+      isClosed = true;
+      clearTimeout(timer);
+      clearInterval(ticker);
+      stream.close();
+      gates.close();
+      if (!drawing) return;
+      for (const node of drawing.ids) drawing.setNode(node);
+      for (const edge of drawing.edgeIds) drawing.setEdge(edge, 0);
+      drawing.setEnded(false);
     },
   };
 }

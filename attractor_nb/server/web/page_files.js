@@ -10,21 +10,11 @@ const fileHash = (path) => `file=${encodeURIComponent(path)}`;
 
 export function showFiles(server, el, { way }) {
   document.title = __("Files · attractor_nb");
-  const back = make("a", "", __("Runs"));
-  back.href = "#";
-  way.append("/ ", back);
-  const root = make("div", "ap-files");
-  const said = make("p", "al-dim");
-  said.setAttribute("role", "status");
-  const trouble = make("p", "ap-said");
-  trouble.setAttribute("role", "alert");
-  const filter = make("input", "ap-field");
-  filter.type = "search";
-  filter.placeholder = __("Filter files");
-  filter.setAttribute("aria-label", __("Filter files"));
-  const list = make("ul", "ap-file-list");
-  list.setAttribute("aria-label", __("DOT files"));
-  const fresh = make("div", "ap-row");
+  way.append("/ ", make("a", "", __("Runs"), { href: "#" }));
+  const said = make("p", "al-dim", "", { role: "status" });
+  const trouble = make("p", "ap-said", "", { role: "alert" });
+  const filter = make("input", "ap-field", "", { type: "search", placeholder: __("Filter files"), "aria-label": __("Filter files") });
+  const list = make("ul", "ap-file-list", "", { "aria-label": __("DOT files") });
   const name = make("input", "ap-field");
   name.placeholder = __("folder/name.dot");
   name.setAttribute("aria-label", __("Name of a new file"));
@@ -34,9 +24,8 @@ export function showFiles(server, el, { way }) {
     else name.focus();
   };
   name.addEventListener("keydown", (event) => event.key === "Enter" && create());
-  fresh.append(name, makeButton("al-button", __("New file"), "", create));
-  fresh.hidden = true;
-  root.append(make("h1", "ap-title", __("Files")), trouble, fresh, filter, list, said);
+  const fresh = make("div", "ap-row", [name, makeButton("al-button", __("New file"), "", create)], { hidden: true });
+  const root = make("div", "ap-files", [make("h1", "ap-title", __("Files")), trouble, fresh, filter, list, said]);
   el.append(root);
   let files = [];
   let isCut = false;
@@ -77,10 +66,7 @@ export function showFiles(server, el, { way }) {
 }
 
 function makeFile({ path, bytes, modified }) {
-  const link = make("a", "ap-file", path);
-  link.href = `#${fileHash(path)}`;
+  const link = make("a", "ap-file", path, { href: `#${fileHash(path)}` });
   const facts = make("span", "al-dim", [sizeOf(bytes), new Date(modified * 1000).toISOString().slice(0, 16).replace("T", " ")].join(" · "));
-  const item = make("li", "");
-  item.append(link, facts);
-  return item;
+  return make("li", "", [link, facts]);
 }

@@ -1,11 +1,11 @@
 // A new run: its text with the drawing and the findings, its inputs, the commands to be read, and its beginning.
 // The server reads the text; the page asks it again a moment after each change.
 
+import { makeDrawing } from "./drawing.js";
 import { makeFindingTable } from "./finding_table.js";
 import { keepDraft, keptDraft } from "./page_draft.js";
 import { makeLauncher, tooLong } from "./page_launch.js";
 import { Silence } from "./page_server.js";
-import { makeSketch } from "./page_sketch.js";
 import { makeSourceField } from "./page_source.js";
 import { make } from "./parts.js";
 import { __, _n } from "./wording.js";
@@ -13,25 +13,19 @@ import { __, _n } from "./wording.js";
 const JUDGE_MS = 300; // between a change and the question what it means, and longer where the server takes long
 const JUDGE_FACTOR = 2;
 const GRAVEST_FIRST = ["error", "warning", "info"];
+const NOTHING_YET = __("The drawing follows the text.");
+const STALE = __("The text cannot be parsed now: this drawing shows the last text that could.");
 
 export function showNew(server, el, { go, way }) {
   document.title = __("New run · attractor_nb");
-  const root = make("form", "an-form");
-  root.noValidate = true;
-  root.setAttribute("aria-label", __("New run"));
-  const back = make("a", "", __("Runs"));
-  back.href = "#";
-  way.append("/ ", back);
+  const root = make("form", "an-form", "", { noValidate: true, "aria-label": __("New run") });
+  way.append("/ ", make("a", "", __("Runs"), { href: "#" }));
 
   const source = makeSourceField(root, { onChange: textChanged, onSaid: (words) => say(words) });
-  const trouble = make("p", "ap-said");
-  trouble.setAttribute("role", "alert");
+  const trouble = make("p", "ap-said", "", { role: "alert" });
   const findings = makeFindingTable({ onFix: fix, onGo: (_, finding) => source.selectFinding(finding) });
-  const found = make("section", "an-findings");
-  found.setAttribute("aria-label", __("What lint says"));
-  const verdict = make("p", "an-verdict");
-  verdict.setAttribute("aria-live", "polite");
-  found.append(verdict, findings.element);
+  const verdict = make("p", "an-verdict", "", { "aria-live": "polite" });
+  const found = make("section", "an-findings", [verdict, findings.element], { "aria-label": __("What lint says") });
   const sketch = makeSketch({ onNode: source.selectNode });
   const draft = keptDraft();
   const launcher = makeLauncher(server, {
@@ -44,10 +38,7 @@ export function showNew(server, el, { go, way }) {
     onBegun: go,
   });
   const { inputs, options } = launcher;
-  const written = make("div", "an-written");
-  written.append(source.element, trouble, found);
-  const both = make("div", "an-both");
-  both.append(written, sketch.element);
+  const both = make("div", "an-both", [make("div", "an-written", [source.element, trouble, found]), sketch.element]);
   root.append(make("h1", "ap-title", __("New run")), both, launcher.commands.element, launcher.more, launcher.bar);
   el.append(root);
 
@@ -186,4 +177,42 @@ function verdictOf({ nodes, diagnostics, more_diagnostics: more }) {
   const count = diagnostics.length + (more || 0);
   const size = nodes ? _n("%1 node", "%1 nodes", nodes) : __("It cannot be read");
   return count ? `${size}, ${_n("%1 finding", "%1 findings", count)}` : __("%1, no findings", size);
+}
+
+// The drawing beside a text that is being written: of the last text that could be read.
+
+// `onNode(id)` is called for a click on a node.
+function makeSketch({ onNode }) {
+  const words = make("p", "al-dim an-still", NOTHING_YET);
+  const place = make("div", "an-place");
+  const element = make("section", "an-sketch", [words, place], { "aria-label": __("Drawing of the text") });
+  let drawing = null;
+  let drawn = "";
+
+  function clear() {
+    if (drawing) drawing.close();
+    drawing = null;
+    place.replaceChildren();
+  }
+
+  function drawAnew(svg) {
+    clear();
+    if (!svg) return;
+    drawing = makeDrawing(svg, {}, { onNode });
+    place.append(drawing.element);
+  }
+
+  return {
+    element,
+    // A text of SVG; of a text that cannot be read, and of none, an empty one.
+    show(svg, isBlank) {
+      if (svg !== drawn && (svg || isBlank)) {
+        drawn = svg;
+        if (!svg || !drawing?.update(svg)) drawAnew(svg);
+      }
+      words.textContent = svg ? "" : drawn ? STALE : NOTHING_YET;
+      element.classList.toggle("is-stale", !svg && Boolean(drawn));
+    },
+    close: clear,
+  };
 }

@@ -1,7 +1,7 @@
 // What of a run is folded until it is wanted: its timeline, its replay, and how it differs from another run.
 
 import { showCompare } from "./compare.js";
-import { make } from "./parts.js";
+import { make, optionsOf } from "./parts.js";
 import { makePageHost } from "./page_host.js";
 import { Refusal, runPath } from "./page_server.js";
 import { showReplay } from "./replay.js";
@@ -100,8 +100,7 @@ function makeFold(server, el, title, path, begin) {
 // Another run is chosen from a list; runs of the same pipeline stand first in it.
 function makeComparison(server, id, el) {
   const { fold, said, place } = makeParts(el, __("Compare with another run"));
-  const choice = make("select", "ap-field");
-  choice.setAttribute("aria-label", __("The run to compare with"));
+  const choice = make("select", "ap-field", "", { "aria-label": __("The run to compare with") });
   said.setAttribute("role", "status");
   said.before(choice);
   let end = () => {};
@@ -114,7 +113,7 @@ function makeComparison(server, id, el) {
       const others = rows.filter(({ key, is_readable: isReadable }) => key !== id && isReadable);
       const ordered = [...others.filter((row) => row.pipeline === own), ...others.filter((row) => row.pipeline !== own)];
       const before = choice.value;
-      choice.replaceChildren(makeOption("", __("Choose a run")), ...ordered.map((row) => makeOption(row.key, spokenRow(row))));
+      choice.replaceChildren(...optionsOf([["", __("Choose a run")], ...ordered.map((row) => [row.key, spokenRow(row)])]));
       choice.value = ordered.some(({ key }) => key === before) ? before : "";
       said.textContent = ordered.length ? "" : __("There is no other run.");
     } catch (problem) {
@@ -147,12 +146,6 @@ function makeComparison(server, id, el) {
       fold.remove();
     },
   };
-}
-
-function makeOption(value, words) {
-  const option = make("option", "", words);
-  option.value = value;
-  return option;
 }
 
 const spokenRow = ({ key, pipeline, status }) => [pipeline, status, key].filter(Boolean).join(" · ");

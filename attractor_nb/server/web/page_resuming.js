@@ -1,6 +1,6 @@
 // Going on with a run, or another way: asked of the server, and where its commands must be trusted, of the person.
 
-import { make, makeButton } from "./parts.js";
+import { make, makeButton, optionsOf } from "./parts.js";
 import { Refusal, runPath } from "./page_server.js";
 import { __ } from "./wording.js";
 
@@ -22,13 +22,10 @@ export function makeResuming(server, el, { onDone }) {
 
   function showRefusal(id, act, body, problem) {
     const hash = problem.problem.surface_hash;
-    const box = make("section", "ap-refusal");
-    box.setAttribute("role", "alert");
-    const shut = makeButton("al-close", "×", "", clear);
-    shut.setAttribute("aria-label", __("Close"));
+    const shut = makeButton("al-close", "×", "", clear, { "aria-label": __("Close") });
     const head = make("div", "ap-refusal-head");
     head.append(make("strong", "", hash ? __("It runs commands. Read them first.") : __("It cannot be resumed.")), shut);
-    box.append(head, make("pre", "ap-words", problem.message));
+    const box = make("section", "ap-refusal", [head, make("pre", "ap-words", problem.message)], { role: "alert" });
     if (hash) {
       box.append(makeButton("al-button", __("Trust these commands and resume"), "", () => ask(id, act, { ...body, trust: hash })));
     } else if (problem.hint) {
@@ -40,14 +37,8 @@ export function makeResuming(server, el, { onDone }) {
 
   // From where a fork begins: one of the stages that the run has visited.
   function askWhere(id, stages) {
-    const box = make("section", "ap-refusal");
     const label = make("label", "ap-label", __("A run of its own, from just before:"));
-    const choice = make("select", "ap-field");
-    for (const { node, name } of stages) {
-      const option = make("option", "", name === node ? node : `${name} (${node})`);
-      option.value = node;
-      choice.append(option);
-    }
+    const choice = make("select", "ap-field", optionsOf(stages.map(({ node, name }) => [node, name === node ? node : `${name} (${node})`])));
     label.append(" ", choice);
     const row = make("div", "ap-row");
     row.append(
@@ -55,8 +46,7 @@ export function makeResuming(server, el, { onDone }) {
       makeButton("al-button", __("Fork"), "", () => ask(id, "fork", { node: choice.value })),
       makeButton("al-button", __("Not now"), "", clear),
     );
-    box.append(row);
-    el.replaceChildren(box);
+    el.replaceChildren(make("section", "ap-refusal", [row]));
     choice.focus();
   }
 

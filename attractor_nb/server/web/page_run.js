@@ -4,15 +4,14 @@
 // being written meanwhile, which stands nowhere else.
 
 import { showLiveRun } from "./live_view.js";
-import { make, makeButton } from "./parts.js";
 import { makeGates } from "./page_gates.js";
 import { makePageHost } from "./page_host.js";
+import { makePast } from "./page_past.js";
 import { makeResuming } from "./page_resuming.js";
 import { Refusal, Silence, runPath } from "./page_server.js";
 import { makeStream } from "./page_stream.js";
+import { make, makeButton } from "./parts.js";
 import { flattened, shareStates } from "./run_states.js";
-import { changesOf, isPoorer } from "./page_states.js";
-import { makePast } from "./page_past.js";
 import { __ } from "./wording.js";
 
 const SOONEST_MS = 80; // between two questions about a run that goes on
@@ -23,28 +22,21 @@ const RUN_WORDS_OF = { waiting: __("waits for an answer"), running: __("runs"), 
 
 // What, when it changes, may have changed the questions, too.
 const newsOf = ({ questions, states, is_live: isLive, is_here: isHere }) => JSON.stringify([questions, states, isLive, isHere]);
+const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
 export function showRun(server, id, el, { go, way }) {
-  const root = make("article", "ap-run");
-  const head = make("div", "ap-run-head");
-  const title = make("h1", "ap-title", id);
-  title.tabIndex = -1;
+  const title = make("h1", "ap-title", id, { tabIndex: -1 });
   const facts = make("p", "ap-facts");
   const buttons = make("div", "ap-buttons");
-  const words = make("div", "ap-run-words");
-  words.append(title, facts);
-  head.append(words, buttons);
+  const head = make("div", "ap-run-head", [make("div", "ap-run-words", [title, facts]), buttons]);
   const acting = make("div", "ap-acting");
-  const trouble = make("p", "ap-said");
-  trouble.setAttribute("role", "alert");
+  const trouble = make("p", "ap-said", "", { role: "alert" });
   const stage = make("div", "ap-stage");
   const questions = make("section", "ap-questions");
   const time = make("section", "ap-time");
-  root.append(head, acting, trouble, stage, time);
+  const root = make("article", "ap-run", [head, acting, trouble, stage, time]);
   el.append(root);
-  const back = make("a", "", __("Runs"));
-  back.href = "#";
-  way.append("/ ", back);
+  way.append("/ ", make("a", "", __("Runs"), { href: "#" }));
 
   const resuming = makeResuming(server, acting, { onDone: (next) => (next === id ? refresh() : go(next)) });
   const resume = makeButton("al-button ap-resume", __("Resume"), __("Resume the run where it stopped"), () => resuming.begin(id));
@@ -276,4 +268,23 @@ export function showRun(server, id, el, { go, way }) {
       root.remove();
     },
   };
+}
+
+// What has changed between two answers about a run, as the delta that a live view is told. Values only.
+
+function changesOf(before, next) {
+  const [old, fresh] = [flattened(before), flattened(next)];
+  const changed = { nodes: {}, edges: {} };
+  for (const part of ["nodes", "edges"]) {
+    for (const [id, state] of Object.entries(fresh[part])) {
+      if (!isSame(state, old[part][id])) changed[part][id] = state;
+    }
+  }
+  return changed;
+}
+
+// Whether something is not there any more: the run was taken back, and a delta could not say it.
+function isPoorer(before, next) {
+  const [old, fresh] = [flattened(before), flattened(next)];
+  return ["nodes", "edges"].some((part) => Object.keys(old[part]).some((id) => !(id in fresh[part])));
 }

@@ -1,34 +1,29 @@
 // The list of runs, and above it what waits for an answer in any of them.
 
-import { showHistory } from "./history.js";
-import { SHOWN_ROWS } from "./history_rows.js";
-import { make, makeButton } from "./parts.js";
+import { showHistory, SHOWN_ROWS } from "./history.js";
 import { makeGates } from "./page_gates.js";
 import { makePageHost } from "./page_host.js";
 import { pollRuns } from "./page_polling.js";
 import { makeResuming } from "./page_resuming.js";
+import { make, makeButton } from "./parts.js";
 import { __ } from "./wording.js";
 
 export function showRuns(server, el, { go }) {
   document.title = __("Runs · attractor_nb");
-  const root = make("div", "ap-runs");
-  const head = make("div", "ap-runs-head");
   const fresh = makeButton("al-button ap-new", __("New run"), __("Begin a run of a DOT text"), () => {
     location.hash = "new";
   });
   const files = make("a", "ap-files-link", __("Files"));
   files.href = "#files";
   files.hidden = document.body.dataset.tokenWanted === "no"; // in Jupyter its own browser of files has them
-  head.append(make("h1", "ap-title", __("Runs")), files, fresh);
-  const inbox = make("section", "ap-inbox");
-  inbox.setAttribute("aria-label", __("Waiting for an answer"));
+  const head = make("div", "ap-runs-head", [make("h1", "ap-title", __("Runs")), files, fresh]);
+  const inbox = make("section", "ap-inbox", "", { "aria-label": __("Waiting for an answer") });
   const list = make("section", "ap-list");
-  const trouble = make("p", "ap-said");
-  trouble.setAttribute("role", "alert");
+  const trouble = make("p", "ap-said", "", { role: "alert" });
   const acting = make("div", "ap-acting");
   const hint = make("p", "al-dim", __("From a command line: "));
   hint.append(make("code", "", `attractor-nb submit pipeline.dot --server ${new URL(".", location.href).href}`));
-  root.append(head, inbox, trouble, acting, list, hint);
+  const root = make("div", "ap-runs", [head, inbox, trouble, acting, list, hint]);
   el.append(root);
 
   // A row is opened by a click anywhere in it; by keys, by its button.

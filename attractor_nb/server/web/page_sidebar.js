@@ -13,21 +13,13 @@ const SIDE_SETTLED_MS = 60; // between the last scrolling or key and the questio
 export function showSidebar(server, el, { go }) {
   document.title = __("Runs · attractor_nb");
   document.body.classList.add("ap-narrow");
-  const root = make("div", "ap-side");
-  const inbox = make("section", "ap-inbox");
-  inbox.setAttribute("aria-label", __("Waiting for an answer"));
-  const filter = make("input", "ap-field");
-  filter.type = "search";
-  filter.placeholder = __("Filter runs");
-  filter.setAttribute("aria-label", __("Filter runs"));
-  const list = make("ul", "ap-side-runs");
-  list.setAttribute("aria-label", __("Runs, newest first"));
-  const said = make("p", "al-dim");
-  said.setAttribute("role", "status");
-  const trouble = make("p", "ap-said");
-  trouble.setAttribute("role", "alert");
+  const inbox = make("section", "ap-inbox", "", { "aria-label": __("Waiting for an answer") });
+  const filter = make("input", "ap-field", "", { type: "search", placeholder: __("Filter runs"), "aria-label": __("Filter runs") });
+  const list = make("ul", "ap-side-runs", "", { "aria-label": __("Runs, newest first") });
+  const said = make("p", "al-dim", "", { role: "status" });
+  const trouble = make("p", "ap-said", "", { role: "alert" });
   const acting = make("div", "ap-acting");
-  root.append(inbox, trouble, acting, filter, said, list);
+  const root = make("div", "ap-side", [inbox, trouble, acting, filter, said, list]);
   el.append(root);
 
   const items = new Map(); // the elements of the rows that are shown, by key: focus and hover outlive a look
@@ -130,12 +122,9 @@ export function showSidebar(server, el, { go }) {
 }
 
 function makeSideRun(key, onOpen) {
-  const item = make("li", "ap-side-run");
-  item.dataset.run = key;
   const button = makeButton("ap-side-open", undefined, key, () => onOpen(key));
   button.append(make("span", "ap-side-mark"), make("span", "ap-side-name"), make("span", "ap-side-began"), make("span", "ap-side-facts"));
-  item.append(button);
-  return item;
+  return make("li", "ap-side-run", [button], { "data-run": key });
 }
 
 function fillSideRun(item, row) {

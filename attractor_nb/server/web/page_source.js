@@ -17,37 +17,25 @@ const EXAMPLE = `digraph review {
 
 // `onChange()` is called for each change of the text, `onSaid(words)` with what keeps a file from being read.
 export function makeSourceField(dropZone, { onChange, onSaid }) {
-  const element = make("section", "an-source");
-  element.setAttribute("aria-label", __("The pipeline's text"));
   const label = make("label", "an-label", __("DOT text"));
-  const area = make("textarea", "an-text");
-  area.id = "an-text";
+  const area = make("textarea", "an-text", "", { id: "an-text" });
   area.wrap = "off";
   area.spellcheck = false;
   area.autocapitalize = "off";
   area.placeholder = EXAMPLE;
   area.setAttribute("aria-describedby", "an-drop");
   label.htmlFor = area.id;
-  const picked = make("input", "al-unseen");
-  picked.type = "file";
-  picked.accept = ".dot,.gv,.txt,text/vnd.graphviz,text/plain";
-  picked.tabIndex = -1;
+  const picked = make("input", "al-unseen", "", { type: "file", accept: ".dot,.gv,.txt,text/vnd.graphviz,text/plain", tabIndex: -1 });
   picked.setAttribute("aria-label", __("A file to read"));
   const choose = makeButton("al-button", __("Choose a file…"), "", () => picked.click());
-  const hint = make("span", "al-dim an-drop", __("or drop one here"));
-  hint.id = "an-drop";
-  const head = make("div", "an-head");
+  const hint = make("span", "al-dim an-drop", __("or drop one here"), { id: "an-drop" });
   const undo = makeButton("al-button", __("Undo"), __("Take the text that was there before"), () => {
     replace(before);
     undo.hidden = true;
-  });
-  undo.hidden = true;
-  head.append(label, hint, undo, choose, picked);
-  const numbers = make("div", "an-numbers");
-  numbers.setAttribute("aria-hidden", "true");
-  const body = make("div", "an-body");
-  body.append(numbers, area);
-  element.append(head, body);
+  }, { hidden: true });
+  const head = make("div", "an-head", [label, hint, undo, choose, picked]);
+  const numbers = make("div", "an-numbers", "", { "aria-hidden": "true" });
+  const element = make("section", "an-source", [head, make("div", "an-body", [numbers, area])], { "aria-label": __("The pipeline's text") });
 
   let count = 0;
   let before = ""; // what stood there before a long text was put in

@@ -269,7 +269,7 @@ def _panels(graph: Graph, positions: dict[str, int]) -> tuple[Panel, ...]:
 # Texts of a node: label, counts and news; a tooltip for pointer and screen reader.
 #
 # All of them are inside the outline, where no edge, arrow head or label of another comes: a count that appears
-# during a run has its place from the beginning. ``web/drawing_words.js`` does the same for a live view.
+# during a run has its place from the beginning. ``web/drawing.js`` does the same for a live view.
 
 ICON_WIDTH: Final = 10.0
 """Width of the sign before a number of visits."""

@@ -11,11 +11,8 @@ export function makeBeneath(host) {
     const wanted = host.get("beneath") || [];
     for (const { place, title } of wanted) {
       if (shown.has(place)) continue;
-      const box = make("section", "an-run");
-      box.setAttribute("aria-label", title);
-      const drawing = make("div", "");
-      drawing.dataset.attractorPlace = place;
-      box.append(make("h4", "an-title", title), drawing);
+      const drawing = make("div", "", "", { "data-attractor-place": place });
+      const box = make("section", "an-run", [make("h4", "an-title", title), drawing], { "aria-label": title });
       shown.set(place, box);
       element.append(box);
     }

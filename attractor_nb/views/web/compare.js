@@ -3,7 +3,7 @@
 
 import { makeDrawing } from "./drawing.js";
 import { asWidget } from "./host.js";
-import { keepKeys, make, makeButton, seconds } from "./parts.js";
+import { make, makeButton, makeView, seconds } from "./parts.js";
 import { showElsewhere, standIn } from "./place.js";
 import { makeProse } from "./prose.js";
 import { makeText } from "./texts.js";
@@ -16,25 +16,16 @@ export default asWidget(showElsewhere, (host) => standIn(host.get("place"), (el)
 
 export function showCompare(host, el) {
   const { steps, a, b } = host.get("comparison");
-  const root = make("div", "attractor-ui attractor-compared");
-  root.setAttribute("role", "region");
-  root.setAttribute("aria-label", __("Comparison of two runs"));
-  keepKeys(root);
+  const root = makeView("attractor-compared", __("Comparison of two runs"));
   const stage = make("div", "ac-stage");
   const drawing = makeDrawing(host.get("svg"), host.get("marks"), { onNode: select });
   for (const [id, state] of Object.entries(host.get("states"))) drawing.setNode(id, state);
   drawing.setEnded(true);
 
-  const panel = make("aside", "ac-panel");
-  panel.hidden = true;
-  panel.setAttribute("aria-label", __("Both sides of a stage"));
   const title = make("h4", "ac-title");
-  const shut = makeButton("al-close", "×", "", () => select(null));
-  shut.setAttribute("aria-label", __("Close"));
-  const head = make("div", "ac-head");
-  head.append(title, shut);
+  const head = make("div", "ac-head", [title, makeButton("al-close", "×", "", () => select(null), { "aria-label": __("Close") })]);
   const body = make("div", "ac-body");
-  panel.append(head, body);
+  const panel = make("aside", "ac-panel", [head, body], { hidden: true, "aria-label": __("Both sides of a stage") });
   stage.append(drawing.element, panel);
   root.append(makeLegend(host.get("legend")), stage, makeRuns(a, b));
   el.append(root);
@@ -66,15 +57,8 @@ export function showCompare(host, el) {
 }
 
 function makeLegend(entries) {
-  const legend = make("ul", "ac-legend");
-  for (const { name, sign, words } of entries) {
-    const item = make("li", `is-${name}`);
-    const stroke = make("span", "ac-stroke", sign);
-    stroke.setAttribute("aria-hidden", "true");
-    item.append(stroke, make("span", "", words));
-    legend.append(item);
-  }
-  return legend;
+  return make("ul", "ac-legend", entries.map(({ name, sign, words }) =>
+    make("li", `is-${name}`, [make("span", "ac-stroke", sign, { "aria-hidden": "true" }), make("span", "", words)])));
 }
 
 function makeRuns(a, b) {
@@ -90,11 +74,10 @@ function makeRuns(a, b) {
 
 // One visit: what differs, then both sides.
 function makeVisit(step, modes) {
-  const box = make("section", "ac-visit");
   const number = (step.a || step.b).visit;
   const where = step.branch ? __("branch %1, visit %2", step.branch, number) : __("visit %1", number);
   const words = step.differs.length ? step.differs.join(", ") : __("the same in both");
-  box.append(make("h5", "ac-visit-title", `${where}: ${words}`));
+  const box = make("section", "ac-visit", [make("h5", "ac-visit-title", `${where}: ${words}`)]);
   const sides = make("div", "ac-sides");
   for (const side of SIDES) sides.append(makeSide(side, step[side], modes));
   box.append(sides);
@@ -103,8 +86,7 @@ function makeVisit(step, modes) {
 }
 
 function makeSide(side, facts, modes) {
-  const column = make("div", `ac-side is-${side}`);
-  column.append(make("h6", "ac-side-title", side.toUpperCase()));
+  const column = make("div", `ac-side is-${side}`, [make("h6", "ac-side-title", side.toUpperCase())]);
   if (!facts) {
     column.append(make("p", "al-dim", __("did not come here")));
     return column;

@@ -2,15 +2,12 @@
 // searched and walked by keys. Drawn once; after that only classes and a few short texts change.
 
 import { edgeBadgePlaces, nodeBadgePlaces, showBadges } from "./drawing_badges.js";
-import { changedNodes } from "./drawing_changes.js";
 import { makeFolds } from "./drawing_folds.js";
-import { makeDrawingTools } from "./drawing_tools.js";
-import { countsOf, makeSmallLine, shortCount } from "./drawing_words.js";
-import { makeMinimap } from "./minimap.js";
-import { importDrawing, keepKeys, make } from "./parts.js";
+import { outlineSize } from "./drawing_space.js";
+import { makeDrawingTools, makeMinimap } from "./drawing_tools.js";
+import { importDrawing, keepKeys, make, wholeSeconds } from "./parts.js";
 import { CHILD_SEPARATOR } from "./run_states.js";
 import { makeViewport } from "./viewport.js";
-import { arrowOf, makeWalk } from "./walking.js";
 import { __ } from "./wording.js";
 
 const ACTIVE_STATES = new Set(["running", "waiting", "retrying"]);
@@ -20,6 +17,11 @@ const PENDING = { status: "pending" };
 const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
 const HELP =
   __("Arrow keys move it, plus and minus zoom, 0 shows the whole drawing, slash finds a node. Tab goes to its nodes; there f folds a group.");
+const PIECES = /(?=<g class="(?:node|edge|edge-label|panel|lane|child)[ "])/;
+const WHOLE_NODE = /^<g class="node [^>]* data-node="[^>]*>[^]*<\/g>\n?$/;
+const openingOf = (piece) => piece.slice(0, piece.indexOf(">"));
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const WIDEST_COSINE = 0.3;
 
 export const isActive = (state) => ACTIVE_STATES.has(state.status);
 export const spokenState = (state) =>
@@ -38,10 +40,7 @@ function pathOf(element, id) {
 export function makeDrawing(svgText, marks, { onNode, onEdge, now, look } = {}) {
   const svg = importDrawing(svgText);
   const element = make("div", "ad-drawing");
-  const frame = make("div", "ad-frame");
-  frame.tabIndex = 0;
-  frame.setAttribute("role", "group");
-  frame.setAttribute("aria-label", `${__("Drawing.")} ${HELP}`);
+  const frame = make("div", "ad-frame", "", { tabIndex: 0, role: "group", "aria-label": `${__("Drawing.")} ${HELP}` });
   keepKeys(element);
   svg.setAttribute("role", "group");
   element.style.setProperty("--ad-width", `${parseFloat(svg.getAttribute("width")) || 340}px`);
@@ -202,7 +201,7 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now, look } = {}) 
     if (!parts.line) return;
     const { state } = parts;
     const news = state.status === "fail" && state.reason ? state.reason : state.note || "";
-    parts.line.show(countsOf(state, isActive(state), now), parts.tint || news, parts.badges.length);
+    parts.line.show(countsOf(state, now), parts.tint || news, parts.badges.length);
   }
 
   function setEdge(index, passes) {
@@ -371,4 +370,174 @@ function middleOf(element) {
   if (!element) return null;
   const box = (element.querySelector(".outline") || element).getBoundingClientRect();
   return [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
+}
+
+// What differs between two texts of a drawing, where only nodes do, and they stand where they stood: then these alone are
+// written anew. Our writer escapes every text, so a piece begins where one of its groups does and nowhere else.
+
+// The new groups by their number among all nodes; null where more differs. `number` is that of the drawing's ids.
+function changedNodes(before, after, number) {
+  const [old, now] = [before, after].map((text) => text.split(PIECES));
+  if (old.length !== now.length) return null;
+  const changed = new Map();
+  let place = -1;
+  for (const [at, piece] of now.entries()) {
+    if (openingOf(piece).includes(" data-node=")) place += 1;
+    if (piece === old[at]) continue;
+    if (!WHOLE_NODE.test(piece) || openingOf(piece) !== openingOf(old[at])) return null;
+    const group = importDrawing(`<svg xmlns="http://www.w3.org/2000/svg">${piece}</svg>`, number).firstElementChild;
+    if (!group) return null;
+    changed.set(place, group);
+  }
+  return changed;
+}
+
+// Which node lies next in a direction: along an edge first, then among those that share an end with it.
+
+const arrowOf = (key) => ARROWS[key] || null;
+
+// `links` are { from, to } by edge; `placeOf` gives the middle of a node on the screen.
+function makeWalk(links, placeOf) {
+  const ahead = new Map();
+  const behind = new Map();
+  const note = (map, key, value) => map.set(key, [...(map.get(key) || []), value]);
+  for (const { from, to } of links) {
+    note(ahead, from, to);
+    note(behind, to, from);
+  }
+  const of = (map, id) => map.get(id) || [];
+
+  return (id, [x, y]) => {
+    const neighbours = [...of(ahead, id), ...of(behind, id)];
+    const siblings = [
+      ...of(behind, id).flatMap((before) => of(ahead, before)),
+      ...of(ahead, id).flatMap((after) => of(behind, after)),
+    ];
+    const here = placeOf(id);
+    for (const group of [neighbours, siblings]) {
+      const best = nearest(here, group.filter((other) => other !== id), x, y, placeOf);
+      if (best !== null) return best;
+    }
+    return null;
+  };
+}
+
+function nearest(here, ids, x, y, placeOf) {
+  let [best, least] = [null, Infinity];
+  for (const id of ids) {
+    const there = placeOf(id);
+    if (!there) continue;
+    const [across, down] = [there[0] - here[0], there[1] - here[1]];
+    const distance = Math.hypot(across, down) || 1;
+    const cosine = (across * x + down * y) / distance;
+    if (cosine < WIDEST_COSINE) continue;
+    const cost = distance / cosine;
+    if (cost < least) [best, least] = [id, cost];
+  }
+  return best;
+}
+
+// What is written in a node under its label: counts first, then news, all inside the outline, where no edge comes.
+// It does for a live view what views/drawings/drawing.py does for a picture, with the widths of the fonts that are there.
+
+const AGAIN = "m2.6-1.6a3.1 3.1 0 1 0 .5 2.3m-.3-4.6v2.4h-2.4"; // the sign before a number of visits
+const SIGN_WIDTH = 10;
+const SPACE = 8; // between counts and news
+const LEAST_NEWS = 20;
+const FONT_PX = 10;
+const BADGE_ROOM = 15;
+const MARGINS = { "type-tool": 32, "type-wait-human": 24 }; // of outlines that lean; of the others it is:
+const MARGIN = 14;
+const THOUSAND = 1000;
+
+const shortCount = (count) => (count < THOUSAND ? String(count) : `${Math.floor(count / THOUSAND)}k`);
+
+// `now()` gives the kernel's seconds, for a node in which something goes on.
+function countsOf(state, now) {
+  const others = [];
+  if (state.attempt > 1) others.push(`×${shortCount(state.attempt)}`);
+  if (state.progress) others.push(state.progress);
+  if (now && isActive(state)) {
+    if (state.until) others.push(wholeSeconds(state.until - now()));
+    else if (state.status === "running" && state.since) others.push(wholeSeconds(now() - state.since));
+  }
+  return { visits: state.visits > 1 ? shortCount(state.visits) : "", others };
+}
+
+let pen = null;
+function widthOf(text, weight, element) {
+  if (!pen) {
+    pen = document.createElement("canvas").getContext("2d");
+    pen.family = getComputedStyle(element).fontFamily || "sans-serif";
+  }
+  pen.font = `${weight} ${FONT_PX}px ${pen.family}`;
+  return pen.measureText(text).width;
+}
+
+// The line of one node; null where it has none. `show(counts, news, badgeCount)` writes it.
+function makeSmallLine(element) {
+  const [sign, counts, detail] = [".again", ".counts", ".detail"].map((name) => element.querySelector(name));
+  if (!counts) return null;
+  const kind = detail ? detail.textContent : "";
+  const y = Number(counts.getAttribute("y"));
+  const beside = Number(counts.getAttribute("x")) > SPACE && !detail ? Number(counts.getAttribute("x")) : 0;
+  let room = 0;
+  let shown = "";
+
+  // Measured once, when the node first has something to say.
+  function measure() {
+    if (room) return room;
+    const box = outlineSize(element.querySelector(".outline").getAttribute("d"));
+    const name = Object.keys(MARGINS).find((type) => element.classList.contains(type));
+    if (element.classList.contains("type-conditional")) room = box.width * (1 - (2 * (y + 2)) / box.height);
+    else room = beside ? box.width - 2 * beside - 12 : box.width - (name ? MARGINS[name] : MARGIN);
+    return room;
+  }
+
+  function cut(text, width) {
+    if (widthOf(text, 400, counts) <= width) return text;
+    let [low, high] = [0, Math.min(text.length, Math.ceil(width / 2))];
+    while (low < high) {
+      const half = (low + high + 1) >> 1;
+      if (widthOf(`${text.slice(0, half)}…`, 400, counts) <= width) low = half;
+      else high = half - 1;
+    }
+    return low ? `${text.slice(0, low).trimEnd()}…` : "";
+  }
+
+  // Counts from `left` on, the sign before the visits, then the news.
+  function write(text, lead, left, width, said, saidAt) {
+    if (sign) sign.setAttribute("d", lead ? `M${left + SIGN_WIDTH / 2} ${y - 3.6}${AGAIN}` : "");
+    if (counts.textContent !== text) counts.textContent = text;
+    counts.setAttribute("x", left + lead + (width - lead) / 2);
+    if (!detail) return;
+    if (detail.textContent !== said) detail.textContent = said;
+    detail.setAttribute("x", saidAt);
+  }
+
+  return {
+    show({ visits, others }, news, badgeCount) {
+      const words = detail ? news || kind : "";
+      const wanted = [visits, ...others, words, badgeCount].join("\n");
+      if (wanted === shown) return;
+      shown = wanted;
+      if (!visits && !others.length && !badgeCount && words === kind) {
+        write("", 0, beside, 0, kind, 0); // as it was drawn
+        return;
+      }
+      const taken = detail ? badgeCount * BADGE_ROOM : 0;
+      const most = measure() - taken;
+      const parts = beside && badgeCount ? [] : [visits, ...others].filter(Boolean); // at a round end there is one place
+      const lead = visits && parts.length ? SIGN_WIDTH : 0;
+      const width = () => (parts.length ? lead + widthOf(parts.join(" "), 600, counts) : 0);
+      while (parts.length > 1 && width() > most) parts.pop();
+      const counted = width();
+      const space = counted ? SPACE : 0;
+      const rest = most - counted - space;
+      const said = detail && rest >= LEAST_NEWS ? cut(words, rest) : "";
+      const saidWidth = said ? widthOf(said, 400, counts) : 0;
+      const left = beside + taken / 2 - (counted + (said ? space + saidWidth : 0)) / 2;
+      write(parts.join(" "), lead, left, counted, said, left + counted + space + saidWidth / 2);
+    },
+  };
 }

@@ -2,7 +2,6 @@
 // Nothing is laid out anew: what a group no longer needs is taken out of the whole drawing, as strips across it in
 // which nothing else stands, so everything keeps its place beside its neighbours and no kernel is asked.
 
-import { inWords, summed } from "./drawing_sums.js";
 import { cutLine, makeSpace, movedPath, drawnAt, shiftOf } from "./drawing_space.js";
 import { CHILD_SEPARATOR } from "./run_states.js";
 import { __ } from "./wording.js";
@@ -15,6 +14,8 @@ const INSET = 8; // of the box of the branches that a picture does not draw: it 
 const BESIDE = 6; // px from a line to what stands beside it
 const SIGN_FOLD = "M-3.2 0H3.2";
 const MORE = "more"; // the class of the lane of branches that a picture does not draw
+const WORST_STATES = ["fail", "waiting", "retrying", "running"];
+const ORDER = [...WORST_STATES, "partial_success", "success", "cached", "skipped", "pending"];
 
 function shape(tag, attributes, ...children) {
   const element = document.createElementNS(SVG_OF_FOLDS, tag);
@@ -288,4 +289,28 @@ function screenPlace(group) {
   const element = group.box && group.box.isConnected ? group.box : group.element;
   const box = element.getBoundingClientRect();
   return box.width ? [box.left, box.top] : null;
+}
+
+// How the nodes of a folded group stand as one: what needs a person first, then what goes on, then what is done.
+// views/drawings/branch_stacks.py says the same of a picture.
+
+function summed(statuses) {
+  const found = new Set(statuses);
+  const worst = WORST_STATES.find((status) => found.has(status));
+  if (worst) return worst;
+  if ([...found].every((status) => status === "pending" || status === "skipped")) return "pending";
+  if (found.has("pending")) return "running";
+  return found.has("partial_success") ? "partial_success" : "success";
+}
+
+// How many stand how, what matters first; those that find no room are others.
+function inWords(statuses, fits = () => true) {
+  const stand = ORDER.map((status) => [statuses.filter((other) => other === status).length, status.replace("_", " ")]).filter(([count]) => count);
+  for (let shown = stand.length; shown > 0; shown -= 1) {
+    const others = stand.slice(shown).reduce((sum, [count]) => sum + count, 0);
+    const rest = others ? [[others, others === 1 ? "other" : "others"]] : [];
+    const words = [...stand.slice(0, shown), ...rest].map((one) => one.join(" ")).join(", ");
+    if (fits(words)) return words;
+  }
+  return stand[0].join(" ");
 }

@@ -1,17 +1,19 @@
 // The quiet buttons at the top right of a drawing: zoom, fit, find, follow; and their keys.
 
-import { makeFinder } from "./finder.js";
 import { makeIcon } from "./icons.js";
-import { make, makeButton } from "./parts.js";
+import { atMostEvery, make, makeButton } from "./parts.js";
 import { __ } from "./wording.js";
 
 const CORNERS = ["", "is-low", "is-left", "is-low is-left"];
+const LEAST_NODES = 100;
+const MOST = { width: 150, height: 130 };
+const LEAST = 56;
+const LEAST_DOT = 2; // px
+const REDRAW_MS = 200;
 
 // `nodes` are those of the drawing; `mark(found, current)` shows what was found, `look(id)` goes there.
 export function makeDrawingTools(viewport, nodes, { mark, look, frame, fold }) {
-  const element = make("div", "ad-tools");
-  element.setAttribute("role", "toolbar");
-  element.setAttribute("aria-label", __("Drawing"));
+  const element = make("div", "ad-tools", "", { role: "toolbar", "aria-label": __("Drawing") });
   const finder = makeFinder(nodes, mark);
 
   const tool = (icon, title, act) => {
@@ -112,4 +114,142 @@ export function makeDrawingTools(viewport, nodes, { mark, look, frame, fold }) {
       if (isFollowing && viewport.isLarger && !frame.contains(document.activeElement)) viewport.reveal(node, true);
     },
   };
+}
+
+// Finding nodes by what they are called, and by the first words of what they are to do.
+
+// `nodes` maps ids to nodes, whose `words` are searched; `show(found, current)` is called with a set of ids (null: no search)
+// and the id that is looked at.
+function makeFinder(nodes, show) {
+  const input = make("input", "ad-find", "", { type: "search", placeholder: __("Find a node") });
+  input.setAttribute("aria-label", __("Find a node by label, id or prompt"));
+  const count = make("span", "ad-found", "", { role: "status" });
+  const element = make("div", "ad-finder", [input, count], { hidden: true, role: "search" });
+  let found = [];
+  let at = 0;
+
+  function report() {
+    const wanted = input.value.trim();
+    count.textContent = !wanted ? "" : found.length ? `${at + 1}/${found.length}` : __("none");
+    show(wanted ? new Set(found) : null, found.length ? found[at] : null);
+  }
+
+  function search() {
+    const words = input.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
+    const isFound = ([, node]) => {
+      const text = node.words.toLowerCase();
+      return words.every((word) => text.includes(word));
+    };
+    found = words.length ? [...nodes].filter(isFound).map(([id]) => id) : [];
+    at = 0;
+    report();
+  }
+
+  function close() {
+    element.hidden = true;
+    input.value = "";
+    search();
+  }
+
+  input.addEventListener("input", search);
+  input.addEventListener("keydown", (event) => {
+    event.stopPropagation();
+    if (event.key === "Enter" && found.length) {
+      at = (at + (event.shiftKey ? found.length - 1 : 1)) % found.length;
+      report();
+    }
+  });
+
+  return {
+    element,
+    input,
+    close,
+    open() {
+      element.hidden = false;
+      input.focus({ preventScroll: true });
+      input.select();
+    },
+    get isOpen() {
+      return !element.hidden;
+    },
+    get current() {
+      return found.length ? found[at] : null;
+    },
+  };
+}
+
+// Where in a large drawing the reader is: all of it, small, with a frame around what is seen, which can be dragged.
+// It is hidden from the keyboard and from screen readers: arrow keys, the finder and the table do what it does.
+
+// `places()` gives { x, y, width, height, colour } of every node that is shown.
+export function makeMinimap(viewport, nodeCount, places) {
+  if (nodeCount <= LEAST_NODES) return null;
+  const canvas = make("canvas", "ad-map-nodes");
+  const view = make("div", "ad-map-view");
+  const element = make("div", "ad-map", [canvas, view], { "aria-hidden": "true" });
+  let [across, down] = [1, 1]; // scales: what is very high or very wide is shown out of proportion
+
+  function size() {
+    const { whole } = viewport.seen;
+    const scale = Math.min(MOST.width / whole.width, MOST.height / whole.height);
+    const [width, height] = [whole.width, whole.height].map((side) => Math.max(LEAST, Math.round(side * scale)));
+    [across, down] = [width / whole.width, height / whole.height];
+    element.style.width = `${width}px`;
+    element.style.height = `${height}px`;
+    return [width, height];
+  }
+
+  function draw() {
+    const [width, height] = size();
+    const sharp = window.devicePixelRatio || 1;
+    canvas.width = width * sharp;
+    canvas.height = height * sharp;
+    const pen = canvas.getContext("2d");
+    pen.scale(sharp, sharp);
+    for (const place of places()) {
+      pen.fillStyle = place.colour;
+      const [w, h] = [Math.max(LEAST_DOT, place.width * across), Math.max(LEAST_DOT, place.height * down)];
+      pen.fillRect(place.x * across - w / 2, place.y * down - h / 2, w, h);
+    }
+    showView();
+  }
+
+  function showView() {
+    const { x, y, width, height, whole } = viewport.seen;
+    const [shownWidth, shownHeight] = [Math.min(width, whole.width), Math.min(height, whole.height)];
+    const box = { left: x * across, top: y * down, width: shownWidth * across, height: shownHeight * down };
+    for (const [name, value] of Object.entries(box)) view.style[name] = `${value}px`;
+    element.hidden = shownWidth >= whole.width - 1 && shownHeight >= whole.height - 1;
+  }
+
+  // Many states can change in one message, and many times a second: they are drawn once, and not in each frame.
+  const redraw = atMostEvery(REDRAW_MS, () =>
+    requestAnimationFrame(() => {
+      if (element.isConnected) draw();
+    }));
+
+  const look = (event) => {
+    const edge = element.getBoundingClientRect();
+    viewport.lookAt((event.clientX - edge.left) / across, (event.clientY - edge.top) / down);
+  };
+  element.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    element.setPointerCapture(event.pointerId);
+    event.preventDefault();
+    look(event);
+  });
+  element.addEventListener("pointermove", (event) => {
+    if (element.hasPointerCapture(event.pointerId)) look(event);
+  });
+  // Behind what else changes in a frame: asked before it, the browser would lay out all of it twice.
+  let isDue = false;
+  viewport.listen(() => {
+    if (isDue) return;
+    isDue = true;
+    requestAnimationFrame(() => {
+      isDue = false;
+      showView();
+    });
+  });
+  return { element, redraw };
 }

@@ -1,14 +1,13 @@
 // The editor of a pipeline's text: the graph to choose from, a form for what was chosen, the text with its changed lines,
 // the findings. Python makes every change; what stands here is always the whole state that it sent last.
 
-import { makeConnecting } from "./connecting.js";
 import { switchOffWhenLost } from "./controls.js";
 import { makeDrawing } from "./drawing.js";
-import { makeEditorForm } from "./editor_form.js";
 import { makeFindingTable } from "./finding_table.js";
 import { asWidget } from "./host.js";
-import { keepKeys, make, makeButton } from "./parts.js";
+import { make, makeButton, makeView, onCommandEnter } from "./parts.js";
 import { showElsewhere, standIn } from "./place.js";
+import { CHILD_SEPARATOR } from "./run_states.js";
 import { makeDiff, makeSourcePane } from "./source_pane.js";
 import { __ } from "./wording.js";
 
@@ -17,6 +16,10 @@ const EDITOR_STILL = __("Nothing can be changed here: there is no kernel. In a n
 const EDITOR_GONE = __("The kernel does not answer; the last change may not have been made. Run the cell again.");
 const SERVER_GONE = __("The server does not answer; the last change may not have been made.");
 const STALE_DRAWING = __("The text cannot be parsed now: this drawing shows the last text that could.");
+const PULL_PX = 6; // less is a click
+const SVG_SPACE = "http://www.w3.org/2000/svg";
+const CHECK_MS = 250;
+const UNSET = "";
 
 export default asWidget(showElsewhere, standEditor);
 
@@ -30,13 +33,9 @@ function standEditor(host) {
 export function showEditor(host, el, { tools: moreTools = [], onChosen = () => {}, onDraw = () => {} } = {}) {
   const isBeside = Boolean(host.get("is_beside"));
   const gone = host.who === "server" ? SERVER_GONE : EDITOR_GONE;
-  const root = make("div", "attractor-ui ax-editor");
-  root.setAttribute("role", "region");
-  root.setAttribute("aria-label", __("Editor of a pipeline"));
-  keepKeys(root);
+  const root = makeView("ax-editor", __("Editor of a pipeline"));
   const bar = make("div", "ax-bar");
-  const said = make("p", "ax-said");
-  said.setAttribute("aria-live", "polite");
+  const said = make("p", "ax-said", "", { "aria-live": "polite" });
   const stage = make("div", "ax-stage");
   const source = makeSourcePane("DOT text");
   const findings = makeFindingTable({
@@ -83,10 +82,8 @@ export function showEditor(host, el, { tools: moreTools = [], onChosen = () => {
     const connect = makeButton("al-button", __("Add edge"), "", () => ask({ kind: "add_edge", source: from.value, target: to.value }));
     const graph = makeButton("al-button", __("Graph"), __("Attributes of the graph"), () => choose({}));
     const save = makeButton("al-button", __("Save"), __("Write the text to its file"), () => ask({ kind: "save" }));
-    const nodes = make("span", "ax-group");
-    nodes.append(id, add);
-    const edges = make("span", "ax-group");
-    edges.append(from, make("span", "al-dim", "→"), to, connect);
+    const nodes = make("span", "ax-group", [id, add]);
+    const edges = make("span", "ax-group", [from, make("span", "al-dim", "→"), to, connect]);
     return {
       elements: [undo, redo, graph, nodes, edges, save],
       show() {
@@ -246,7 +243,217 @@ export function showEditor(host, el, { tools: moreTools = [], onChosen = () => {
 }
 
 function makeEnds(label) {
-  const select = make("select", "ae-input ax-end");
-  select.setAttribute("aria-label", label);
-  return select;
+  return make("select", "ae-input ax-end", "", { "aria-label": label });
+}
+
+// A new edge in a drawing: dragged from one node to another, or by keys: c on the one, Enter on the other.
+
+// `onConnect(from, to)` is called with ids of nodes, `onSaid(words)` with what the keys do next.
+function makeConnecting(drawing, { onConnect, onSaid }) {
+  const { element } = drawing;
+  const overlay = document.createElementNS(SVG_SPACE, "svg");
+  overlay.setAttribute("class", "ad-pull");
+  overlay.setAttribute("aria-hidden", "true");
+  const line = document.createElementNS(SVG_SPACE, "line");
+  overlay.append(line);
+  let from = null; // the node that is dragged from: { id, x, y, isMoved }
+  let marked = null;
+  let begun = null; // the node that keys began at
+
+  // Nodes of child runs are of another text.
+  const nodeAt = (target) => {
+    const id = target instanceof Element ? drawing.idOf(target) : null;
+    return id !== null && !id.includes(CHILD_SEPARATOR) ? id : null;
+  };
+
+  function mark(target) {
+    if (marked) marked.classList.remove("is-target");
+    marked = target;
+    if (marked) marked.classList.add("is-target");
+  }
+
+  function press(event) {
+    const id = nodeAt(event.target);
+    if (event.button !== 0 || event.pointerType === "touch" || id === null) return;
+    from = { id, x: event.clientX, y: event.clientY, isMoved: false };
+    event.stopPropagation(); // a drag that begins at a node does not move the drawing
+  }
+
+  function pull(event) {
+    if (!from) return;
+    if (!from.isMoved) {
+      if (Math.hypot(event.clientX - from.x, event.clientY - from.y) < PULL_PX) return;
+      from.isMoved = true;
+      element.setPointerCapture(event.pointerId);
+      element.append(overlay);
+    }
+    const { left, top } = element.getBoundingClientRect();
+    for (const [name, value] of Object.entries({ x1: from.x - left, y1: from.y - top, x2: event.clientX - left, y2: event.clientY - top })) {
+      line.setAttribute(name, String(value));
+    }
+    const over = document.elementFromPoint(event.clientX, event.clientY);
+    const id = over && element.contains(over) ? nodeAt(over) : null;
+    mark(id !== null && id !== from.id ? over.closest("[data-node]") : null);
+  }
+
+  function drop(event) {
+    if (!from) return;
+    const { id, isMoved } = from;
+    const target = event.type === "pointerup" && marked ? nodeAt(marked) : null;
+    from = null;
+    mark(null);
+    overlay.remove();
+    if (!isMoved) return;
+    element.addEventListener("click", swallow, { capture: true, once: true });
+    setTimeout(() => element.removeEventListener("click", swallow, true));
+    if (target !== null) onConnect(id, target);
+  }
+
+  function stop() {
+    begun = null;
+    onSaid("");
+  }
+
+  function key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const id = nodeAt(event.target);
+    if (event.key === "c" && id !== null) {
+      begun = id;
+      onSaid(__("An edge from %1: go to another node and press Enter. Escape cancels it.", id));
+    } else if (begun !== null && event.key === "Escape") stop();
+    else if (begun !== null && event.key === "Enter" && id !== null) {
+      const source = begun;
+      stop();
+      onConnect(source, id);
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  element.addEventListener("pointerdown", press, true);
+  for (const [name, listener] of Object.entries({ pointermove: pull, pointerup: drop, pointercancel: drop })) {
+    element.addEventListener(name, listener);
+  }
+  element.addEventListener("keydown", key, true);
+  drawing.describe(__("To add an edge, drag from node to node, or press c and then Enter. Delete removes what is selected."));
+}
+
+function swallow(event) {
+  event.stopPropagation();
+  event.preventDefault();
+}
+
+// The form of one thing of the graph: a field for each attribute that its handler has. A value is given to the text when
+// its field is left, or with Ctrl+Enter; while it is typed it is only checked.
+
+// `onSet(name, value)`: null removes; `onCheck(name, text)` asks what is wrong with a value.
+function makeEditorForm({ onSet, onCheck, onRename, onRemove, onClose }) {
+  const element = make("section", "ae-form", "", { "aria-label": __("Attributes"), hidden: true });
+  let fields = new Map();
+  let timer = 0;
+
+  function makeField(field) {
+    const name = make("span", "ae-name", field.name, { title: field.meaning });
+    const input = makeInput(field);
+    input.dataset.name = field.name;
+    input.disabled = field.is_locked;
+    const words = make("span", "ae-words", field.is_locked ? __("It holds a secret: change it in Python.") : "", { "aria-live": "polite" });
+    const note = field.value === null && field.inherited !== null ? __("%1, inherited", field.type) : field.type;
+    const box = make("label", field.is_long ? "ae-field is-long" : "ae-field", [name, make("span", "ae-type", note), input, words]);
+    const before = input.value;
+    const give = () => {
+      if (input.value !== (fields.get(field.name) || { before }).before) {
+        fields.get(field.name).before = input.value;
+        onSet(field.name, input.value === UNSET ? null : input.value);
+      }
+    };
+    input.addEventListener("change", give);
+    onCommandEnter(input, give);
+    input.addEventListener("input", () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => onCheck(field.name, input.value), CHECK_MS);
+    });
+    fields.set(field.name, { input, words, before });
+    return box;
+  }
+
+  function makeMore(names) {
+    const input = make("select", "ae-input ae-more", "", { "aria-label": __("Another attribute") });
+    input.append(make("option", "", __("Another attribute …"), { value: UNSET }), ...names.map((field) => make("option", "", field.name)));
+    input.addEventListener("change", () => {
+      const field = names.find(({ name }) => name === input.value);
+      if (!field) return;
+      const box = makeField(field);
+      input.before(box);
+      box.querySelector(".ae-input").focus();
+      input.querySelector("option:checked").remove();
+      input.value = UNSET;
+    });
+    return input;
+  }
+
+  function makeHead(form) {
+    const head = make("div", "ae-head", [make("h4", "ae-title", form.title), make("span", "ae-kind", form.kind)]);
+    if (form.node) {
+      const rename = make("input", "ae-input ae-id", "", { value: form.node, "aria-label": __("Id of the node") });
+      rename.addEventListener("change", () => onRename(form.node, rename.value.trim()));
+      head.append(rename);
+    }
+    const shut = makeButton("al-close", "×", "", onClose, { "aria-label": __("Close") });
+    if (form.node || form.edge !== null) head.append(makeButton("al-button ae-remove", __("Remove"), "", onRemove));
+    head.append(shut);
+    return head;
+  }
+
+  return {
+    element,
+    open(form) {
+      fields = new Map();
+      const body = make("div", "ae-body", form.fields.map(makeField));
+      if (form.more.length) body.append(makeMore(form.more));
+      element.replaceChildren(makeHead(form), body);
+      element.hidden = false;
+    },
+    // What the text has now, for all fields but the one that is being typed in.
+    refresh(form) {
+      const focused = document.activeElement;
+      const name = element.contains(focused) ? focused.dataset.name : undefined;
+      const scroll = element.scrollTop;
+      this.open(form);
+      element.scrollTop = scroll;
+      if (name && fields.has(name)) fields.get(name).input.focus();
+    },
+    say(name, words) {
+      const field = fields.get(name);
+      if (!field) return;
+      field.words.textContent = words;
+      if (words) field.input.setAttribute("aria-invalid", "true");
+      else field.input.removeAttribute("aria-invalid");
+    },
+    hide() {
+      clearTimeout(timer);
+      element.hidden = true;
+    },
+  };
+}
+
+function makeInput(field) {
+  if (field.type === "boolean" || field.choices.length) return makeChoice(field);
+  const input = make(field.is_long ? "textarea" : "input", "ae-input");
+  if (field.is_long) input.rows = Math.min(8, Math.max(2, (field.value || "").split("\n").length));
+  else input.type = "text";
+  input.value = field.value ?? "";
+  input.placeholder = field.inherited ?? field.default ?? "";
+  input.spellcheck = field.is_prose;
+  return input;
+}
+
+function makeChoice(field) {
+  const known = field.type === "boolean" ? ["true", "false"] : field.choices;
+  const unset = make("option", "", `– ${field.inherited ?? field.default ?? "not set"}`, { value: UNSET });
+  const values = field.value === null || known.includes(field.value) ? known : [field.value, ...known];
+  const input = make("select", "ae-input", [unset, ...values.map((value) => make("option", "", value))]);
+  for (const option of [...input.options].slice(1)) option.value = option.textContent;
+  input.value = field.value ?? UNSET;
+  return input;
 }

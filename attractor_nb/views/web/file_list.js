@@ -17,7 +17,6 @@ export function makeFileList(plain, onFile, modes) {
   if (!files.length) element.append(makeWords(__("There are no files.")));
   const list = make("ul", "al-files");
   for (const { name, bytes, text, problem, shown } of files) {
-    const item = make("li", "");
     const place = make("div", "al-file-text");
     const key = KNOWN_TEXTS[name];
     const options = { nothing: __("It is empty."), modes, label: name };
@@ -36,9 +35,8 @@ export function makeFileList(plain, onFile, modes) {
         place.append(makeWords(__("The text is loading.")));
         onFile(name);
       }
-    });
-    button.setAttribute("aria-expanded", "false");
-    item.append(button, make("span", "al-number", sizeOf(bytes)));
+    }, { "aria-expanded": "false" });
+    const item = make("li", "", [button, make("span", "al-number", sizeOf(bytes))]);
     const link = editorLink(plain.path, name);
     if (link) item.append(link);
     item.append(place);

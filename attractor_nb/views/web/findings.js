@@ -1,6 +1,5 @@
 // The findings below a cell with their fixes: a click shows what would change and offers the new text to the cell.
 
-import { cellAround } from "./cell_text.js";
 import { switchOffWhenLost } from "./controls.js";
 import { makeFindingTable } from "./finding_table.js";
 import { asWidget } from "./host.js";
@@ -22,7 +21,6 @@ const FINDINGS_ASK = ".af-table button:not(.af-go), .aq-row button";
 
 // `place` is an element of the cell whose text the findings are of.
 export function showFindings(host, el, place = el) {
-  const root = make("div", "attractor-ui aq-findings");
   const table = makeFindingTable(
     host.isLive
       ? {
@@ -31,11 +29,9 @@ export function showFindings(host, el, place = el) {
         }
       : {},
   );
-  const offer = make("section", "aq-offer");
-  offer.setAttribute("aria-label", __("The new text"));
-  const said = make("p", "aq-said");
-  said.setAttribute("aria-live", "polite");
-  root.append(table.element, offer, said);
+  const offer = make("section", "aq-offer", "", { "aria-label": __("The new text") });
+  const said = make("p", "aq-said", "", { "aria-live": "polite" });
+  const root = make("div", "attractor-ui aq-findings", [table.element, offer, said]);
   el.append(root);
   let state = host.get("state");
   let silence = 0;
@@ -62,10 +58,7 @@ export function showFindings(host, el, place = el) {
       );
     }
     if (state.can_offer) {
-      const text = make("textarea", "aq-text");
-      text.readOnly = true;
-      text.value = state.source;
-      text.rows = Math.min(14, state.source.split("\n").length);
+      const text = make("textarea", "aq-text", "", { readOnly: true, value: state.source, rows: Math.min(14, state.source.split("\n").length) });
       text.setAttribute("aria-label", __("The whole new text"));
       const whole = make("details", "aq-whole");
       whole.append(make("summary", "", __("The whole new text")), text);
@@ -118,4 +111,33 @@ export function showFindings(host, el, place = el) {
     clearTimeout(silence);
     root.remove();
   };
+}
+
+// The text of the notebook's cell that an output stands in. JupyterLab and Notebook 7 show it in CodeMirror, whose view
+// hangs at its element; where it does not, there is no cell to put a text into, and the reader copies it.
+
+// The cell around an element: `replaceBody(before, after)` puts another text in place of all below the cell's first line,
+// and returns what keeps it from that, or "".
+function cellAround(element) {
+  const cell = element.closest(".jp-CodeCell");
+  const content = cell && cell.querySelector(".jp-InputArea .cm-content");
+  const view = content && codeViewOf(content);
+  if (!view) return null;
+  return {
+    replaceBody(before, after) {
+      const text = view.state.doc.toString();
+      const start = text.indexOf("\n") + 1;
+      if (!start || text.slice(start).trimEnd() !== before.trimEnd()) {
+        return __("The cell's text has been changed since it was run: run it again first.");
+      }
+      view.dispatch({ changes: { from: start, to: text.length, insert: after.trimEnd() } });
+      return view.state.doc.toString().slice(start) === after.trimEnd() ? "" : __("The cell could not be changed: copy the text.");
+    },
+  };
+}
+
+function codeViewOf(content) {
+  const known = content.cmTile || content.cmView;
+  const view = known && (known.view || (known.rootView && known.rootView.view) || (known.root && known.root.view));
+  return view && view.state && view.dispatch ? view : null;
 }

@@ -17,10 +17,7 @@ const YES_NO = [
 
 // `onResume`, where there is one, has the run of a question go on that nobody works on (`can_resume`).
 export function makeGateCard(question, { onAnswer, onResume, isLive = true, who = "kernel", now = () => Date.now() / 1000 }) {
-  const element = make("section", "ag-card");
-  element.tabIndex = -1;
-  element.setAttribute("role", "group");
-  element.setAttribute("aria-label", __("Question: %1", question.title));
+  const element = make("section", "ag-card", "", { tabIndex: -1, role: "group", "aria-label": __("Question: %1", question.title) });
   keepKeys(element);
 
   const isMany = question.kind === "multi_select";
@@ -32,30 +29,23 @@ export function makeGateCard(question, { onAnswer, onResume, isLive = true, who 
   const title = make("h4", "ag-title", question.title);
   const about = make("span", "ag-about", question.about || "");
   const more = make("span", "ag-more");
-  const left = make("div", "ag-left");
   const detail = make("pre", "ag-detail", question.detail || "");
   detail.hidden = !question.detail;
-  left.append(title, about, more, detail);
+  const left = make("div", "ag-left", [title, about, more, detail]);
 
   const form = question.form && question.form.fields ? makeGateForm(question.form) : null;
   const boxes = isMany ? choices.map(makeChoiceBox) : [];
   const buttons = isMany || isText ? [] : choices.map(makeChoice);
-  const text = make("textarea", "ag-input ag-text");
-  text.rows = 2;
-  text.placeholder = isText ? __("Your answer") : __("Comment (optional)");
+  const text = make("textarea", "ag-input ag-text", "", { rows: 2, placeholder: isText ? __("Your answer") : __("Comment (optional)") });
   text.setAttribute("aria-label", text.placeholder);
   const send = makeButton("al-button attractor-choice", __("Send"), __("Ctrl+Enter"), () => handIn(pickedKeys()));
-  const row = make("div", "attractor-row");
-  row.append(...(isMany || isText ? [send] : buttons));
-  const refusal = make("p", "ag-refusal");
-  refusal.setAttribute("role", "alert");
+  const row = make("div", "attractor-row", [...(isMany || isText ? [send] : buttons)]);
+  const refusal = make("p", "ag-refusal", "", { role: "alert" });
 
   if (canAnswer) {
     if (form) left.append(form.element);
     if (isMany) {
-      const list = make("div", "ag-boxes");
-      list.append(...boxes.map((box) => box.label));
-      left.append(list);
+      left.append(make("div", "ag-boxes", boxes.map((box) => box.label)));
     }
     left.append(text, row);
   } else {
@@ -65,26 +55,20 @@ export function makeGateCard(question, { onAnswer, onResume, isLive = true, who 
         resume.disabled = true;
         onResume({ gate: question.key });
       });
-      const way = make("div", "attractor-row");
-      way.append(resume);
-      left.append(way);
+      left.append(make("div", "attractor-row", [resume]));
     }
   }
-  const track = make("div", "ag-time");
   const bar = make("div", "ag-time-bar");
-  const rest = make("span", "ag-time-text");
-  track.append(bar);
-  track.setAttribute("aria-hidden", "true");
-  track.hidden = rest.hidden = !question.deadline;
-  left.append(track, rest, refusal);
+  const hidden = !question.deadline;
+  const rest = make("span", "ag-time-text", "", { hidden });
+  left.append(make("div", "ag-time", [bar], { "aria-hidden": "true", hidden }), rest, refusal);
   element.append(left);
   if (question.materials.length) element.append(makeMaterials(question.materials));
 
   let waiting = 0;
 
   function makeChoice({ key, label }) {
-    const button = makeButton("al-button attractor-choice", "", __("Key %1", key), () => handIn(key));
-    button.setAttribute("aria-keyshortcuts", key);
+    const button = makeButton("al-button attractor-choice", "", __("Key %1", key), () => handIn(key), { "aria-keyshortcuts": key });
     underline(button, label, key);
     return button;
   }
@@ -149,19 +133,15 @@ export function makeGateCard(question, { onAnswer, onResume, isLive = true, who 
 }
 
 function makeChoiceBox({ key, label }) {
-  const box = make("input", "ag-box");
-  box.type = "checkbox";
-  const wrapper = make("label", "ag-choice-box");
-  wrapper.append(box, make("span", "", label));
+  const box = make("input", "ag-box", "", { type: "checkbox" });
+  const wrapper = make("label", "ag-choice-box", [box, make("span", "", label)]);
   return { key, box, label: wrapper };
 }
 
 function makeMaterials(materials) {
   const side = make("div", "ag-side");
   for (const { name, text, note, shown } of materials) {
-    const fold = make("details", "ag-material");
-    fold.open = true;
-    fold.append(make("summary", "", name));
+    const fold = make("details", "ag-material", [make("summary", "", name)], { open: true });
     if (note) fold.append(make("p", "ag-note", note));
     if (text) fold.append(makeText(text, 0, { shown, modes: RAW_MATERIALS, label: name }));
     side.append(fold);

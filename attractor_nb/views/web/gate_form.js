@@ -6,14 +6,11 @@ import { make } from "./parts.js";
 import { __ } from "./wording.js";
 
 export function makeGateForm(form) {
-  const element = make("div", "ag-form");
-  element.setAttribute("role", "group");
-  element.setAttribute("aria-label", __("Form %1", form.name));
+  const element = make("div", "ag-form", "", { role: "group", "aria-label": __("Form %1", form.name) });
   // Not counted: every widget has a module of its own, and a label must name the field beside it.
   const own = Math.random().toString(36).slice(2);
   const rows = form.fields.map((field, index) => makeGateField(field, `ag-${own}-${index}`));
-  const together = make("p", "ag-problem");
-  together.setAttribute("role", "alert");
+  const together = make("p", "ag-problem", "", { role: "alert" });
   element.append(...rows.map((row) => row.element), together);
   return {
     element,
@@ -36,13 +33,9 @@ export function makeGateForm(form) {
 }
 
 function makeGateField(field, id) {
-  const element = make("div", "ag-field");
-  const label = make("label", "ag-label", field.title || field.name);
-  label.htmlFor = id;
+  const label = make("label", "ag-label", field.title || field.name, { htmlFor: id });
   if (field.is_required) {
-    const star = make("span", "ag-needed", " *");
-    star.title = __("needed");
-    label.append(star);
+    label.append(make("span", "ag-needed", " *", { title: __("needed") }));
   }
   const input = makeGateInput(field);
   input.id = id;
@@ -53,7 +46,7 @@ function makeGateField(field, id) {
   problem.id = `${id}-problem`;
   problem.setAttribute("role", "alert");
   input.setAttribute("aria-describedby", `${hint.id} ${problem.id}`);
-  element.append(label, input, hint, problem);
+  const element = make("div", "ag-field", [label, input, hint, problem]);
   return {
     element,
     name: field.name,
@@ -77,10 +70,7 @@ function hintOf(field) {
 
 function makeGateInput(field) {
   if (field.kind === "yes_no" && !hasBlank(field)) {
-    const box = make("input", "ag-box");
-    box.type = "checkbox";
-    box.checked = field.default === true;
-    return box;
+    return make("input", "ag-box", "", { type: "checkbox", checked: field.default === true });
   }
   if (field.kind === "choice" || field.kind === "yes_no") {
     const select = make("select", "ag-input");
@@ -93,14 +83,11 @@ function makeGateInput(field) {
     return select;
   }
   if (field.kind === "text" || field.kind === "texts") {
-    const area = make("textarea", "ag-input");
-    area.rows = field.kind === "texts" ? 3 : 1;
+    const area = make("textarea", "ag-input", "", { rows: field.kind === "texts" ? 3 : 1 });
     area.value = field.kind === "texts" ? (field.default || []).join("\n") : (field.default ?? "");
     return area;
   }
-  const line = make("input", "ag-input");
-  line.type = "text";
-  line.inputMode = field.kind === "whole" ? "numeric" : "decimal";
+  const line = make("input", "ag-input", "", { type: "text", inputMode: field.kind === "whole" ? "numeric" : "decimal" });
   line.value = field.default ?? "";
   return line;
 }

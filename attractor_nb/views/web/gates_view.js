@@ -13,13 +13,11 @@ const GATE_TICK_MS = 250;
 export default asWidget(showElsewhere, (host) => standIn(host.get("place"), (el) => showGates(host, el)));
 
 export function showGates(host, el) {
-  const root = make("div", "attractor-ui attractor-gate");
-  root.setAttribute("role", "region");
+  const root = make("div", "attractor-ui attractor-gate", "", { role: "region" });
   root.setAttribute("aria-label", host.get("shows_all") ? __("Open questions") : __("Questions of the run"));
   root.classList.toggle("has-gates", Boolean(host.get("has_gates")));
   const answers = make("ol", "ag-answers");
-  const said = make("p", "al-unseen");
-  said.setAttribute("aria-live", "polite");
+  const said = make("p", "al-unseen", "", { "aria-live": "polite" });
   const none = make("p", "ag-none");
   const cards = make("div", "ag-cards");
   root.append(answers, said, none, cards);
@@ -62,11 +60,8 @@ export function showGates(host, el) {
   function showAnswers() {
     answers.replaceChildren(
       ...(host.get("answers") || []).map(({ is_answered: isAnswered, words }) => {
-        const item = make("li", isAnswered ? "is-answered" : "is-missed");
-        const sign = make("span", "ag-sign");
-        sign.append(makeIcon(isAnswered ? "taken" : "none"));
-        item.append(sign, make("span", "", ` ${words}`));
-        return item;
+        const sign = make("span", "ag-sign", [makeIcon(isAnswered ? "taken" : "none")]);
+        return make("li", isAnswered ? "is-answered" : "is-missed", [sign, make("span", "", ` ${words}`)]);
       }),
     );
   }

@@ -3,11 +3,8 @@
 import { showCompare } from "./compare.js";
 import { switchOffWhenLost } from "./controls.js";
 import { makeDrawing } from "./drawing.js";
-import { makeHistoryActions } from "./history_actions.js";
-import { compareRows, HISTORY_COLUMNS, matchesRow, SHOWN_ROWS } from "./history_rows.js";
-import { makeHistoryChoice } from "./history_choice.js";
 import { asWidget, staticHost } from "./host.js";
-import { keepKeys, make, makeButton } from "./parts.js";
+import { make, makeButton, makeView } from "./parts.js";
 import { standIn } from "./place.js";
 import { __ } from "./wording.js";
 
@@ -15,44 +12,30 @@ const SETTLED_MS = 150; // between the last key and the question for other rows
 const LOOK_MS = 2000; // at least, between two looks at runs that go on
 const HISTORY_SILENCE_MS = 5000;
 const LOOK_FACTOR = 10; // a kernel that takes long to answer is asked as much less often
+const SURE_MS = 4000; // how long a delete waits for its second click
 
 export default asWidget(() => () => {}, (host) => standIn(host.get("place"), (el) => showHistory(host, el)));
 
 // A host whose rows are a part of a longer list says how long that is (`counts`), and is asked for other parts.
 export function showHistory(host, el) {
-  const root = make("div", "attractor-ui ah-history");
-  root.setAttribute("role", "region");
-  root.setAttribute("aria-label", __("Runs in %1", host.get("caption") || __("the runs base")));
-  keepKeys(root);
+  const root = makeView("ah-history", __("Runs in %1", host.get("caption") || __("the runs base")));
 
-  const bar = make("div", "ah-bar");
-  const field = make("input", "ah-filter");
-  field.type = "search";
-  field.placeholder = __("Filter");
-  field.setAttribute("aria-label", __("Filter the runs by any text"));
-  const count = make("span", "ah-count");
-  count.setAttribute("role", "status");
-  bar.append(field, count);
+  const field = make("input", "ah-filter", "", { type: "search", placeholder: __("Filter"), "aria-label": __("Filter the runs by any text") });
+  const count = make("span", "ah-count", "", { role: "status" });
+  const bar = make("div", "ah-bar", [field, count]);
   const wanted = host.get("actions");
   const choice = host.isLive && (!wanted || wanted.includes("Compare")) ? makeHistoryChoice({ send: ask, onChange: showRows }) : null;
   if (choice) bar.append(choice.element);
   if (host.isLive) bar.append(makeButton("al-button", __("Refresh"), __("Read the list of runs again"), look));
 
-  const table = make("table", "ah-table");
   const head = make("tr");
   const body = make("tbody");
-  const top = make("thead");
-  top.append(head);
-  table.append(top, body);
-  const frame = make("div", "ah-frame");
-  frame.append(table);
+  const frame = make("div", "ah-frame", [make("table", "ah-table", [make("thead", "", [head]), body])]);
   const more = makeButton("al-button ah-more", "", "", () => {
     room += SHOWN_ROWS;
     find();
   });
-  const panel = make("section", "ah-panel");
-  panel.setAttribute("aria-live", "polite");
-  panel.hidden = true;
+  const panel = make("section", "ah-panel", "", { "aria-live": "polite", hidden: true });
   root.append(bar, frame, more, panel);
   el.append(root);
 
@@ -71,14 +54,11 @@ export function showHistory(host, el) {
   if (host.isLive) head.append(make("th", "", __("actions")));
 
   function makeHeading(column) {
-    const element = make("th", column.isNumber ? "is-number" : "");
-    element.scope = "col";
-    element.dataset.column = column.name;
     const button = makeButton("ah-sort", column.title, __("Sort by %1", column.title), () => {
       order = { column: column.name, isDown: order.column === column.name && !order.isDown };
       find();
     });
-    element.append(button);
+    const element = make("th", column.isNumber ? "is-number" : "", [button], { scope: "col", "data-column": column.name });
     return { element, button, column };
   }
 
@@ -118,8 +98,7 @@ export function showHistory(host, el) {
   const textOf = (name, row) => HISTORY_COLUMNS.find((column) => column.name === name).text(row);
 
   function makeRow(row) {
-    const line = make("tr", row.state ? `is-${row.state}` : "");
-    line.dataset.run = row.key;
+    const line = make("tr", row.state ? `is-${row.state}` : "", "", { "data-run": row.key });
     if (row.is_live) line.classList.add("is-live");
     if (choice) line.append(choice.cellOf(row));
     for (const column of HISTORY_COLUMNS) {
@@ -146,11 +125,8 @@ export function showHistory(host, el) {
     panel.classList.toggle("is-error", isError);
     const shut = makeButton("al-close", "×", "", () => {
       panel.hidden = true;
-    });
-    shut.setAttribute("aria-label", __("Close"));
-    const heading = make("div", "ah-panel-head");
-    heading.append(make("strong", "", title), shut);
-    panel.append(heading);
+    }, { "aria-label": __("Close") });
+    panel.append(make("div", "ah-panel-head", [make("strong", "", title), shut]));
     if (words) panel.append(make("pre", "ah-words", words));
     if (extra) panel.append(extra);
     if (svg) {
@@ -223,9 +199,186 @@ export function showHistory(host, el) {
 }
 
 function makeEmpty(words) {
-  const line = make("tr");
-  const cell = make("td", "al-dim", words);
-  cell.colSpan = HISTORY_COLUMNS.length + 2;
-  line.append(cell);
-  return line;
+  return make("tr", "", [make("td", "al-dim", words, { colSpan: HISTORY_COLUMNS.length + 2 })]);
+}
+
+// Rows of the list of runs: their columns, how they are found and sorted. Values only.
+
+export const SHOWN_ROWS = 100; // at a time
+
+const UNKNOWN = "–";
+const text = (value) => (value === null || value === undefined || value === "" ? UNKNOWN : String(value));
+
+const HISTORY_COLUMNS = [
+  { name: "index", title: "#", isNumber: true, value: (row) => row.index, text: (row) => String(row.index) },
+  { name: "status", title: __("status"), value: (row) => row.status, text: (row) => `${row.mark} ${row.status}` },
+  { name: "pipeline", title: __("pipeline"), value: (row) => row.pipeline, text: (row) => text(row.pipeline) },
+  { name: "note", title: __("note"), value: (row) => row.note, text: (row) => row.note },
+  { name: "started", title: __("started"), value: (row) => row.start_time, text: (row) => shownTime(row.start_time) },
+  { name: "took", title: __("took"), isNumber: true, value: (row) => row.duration, text: (row) => text(row.took) },
+  { name: "stages", title: __("stages"), isNumber: true, value: (row) => row.stages, text: (row) => text(row.stages) },
+  { name: "tokens", title: __("tokens"), isNumber: true, value: (row) => row.tokens, text: (row) => counted(row.tokens) },
+  { name: "cost", title: __("cost"), isNumber: true, value: (row) => row.cost, text: (row) => row.price },
+  { name: "tags", title: __("tags"), value: (row) => row.tags.join(" "), text: (row) => row.tags.join(", ") },
+  { name: "key", title: __("run directory"), value: (row) => row.key, text: (row) => row.key },
+];
+
+const shownTime = (iso) => (iso ? iso.replace("T", " ").replace("Z", "") : UNKNOWN);
+const counted = (value) => (value === null || value === undefined ? UNKNOWN : value ? value.toLocaleString("en") : "");
+
+// Every word must occur somewhere in the row.
+function matchesRow(row, wanted) {
+  const words = wanted.toLowerCase().split(/\s+/).filter(Boolean);
+  if (!words.length) return true;
+  const all = HISTORY_COLUMNS.map((column) => column.text(row)).join(" ").toLowerCase();
+  return words.every((word) => all.includes(word));
+}
+
+// What is unknown comes last, whichever way.
+function compareRows({ column, isDown }) {
+  const { value } = HISTORY_COLUMNS.find(({ name }) => name === column);
+  const isNothing = (found) => found === null || found === undefined || found === "";
+  return (one, other) => {
+    const [a, b] = [value(one), value(other)];
+    if (isNothing(a) || isNothing(b)) return isNothing(a) - isNothing(b) || one.index - other.index;
+    const way = typeof a === "number" ? a - b : String(a).localeCompare(String(b));
+    return (isDown ? -way : way) || one.index - other.index;
+  };
+}
+
+// Two runs of the list, chosen to be compared: a check box for each, the first is A, the second B.
+
+// `onChange` is called when something else is chosen.
+function makeHistoryChoice({ send, onChange }) {
+  let chosen = []; // keys, A first
+  const words = make("span", "ah-choice-words", "", { role: "status" });
+  const compare = makeButton("al-button", __("Compare"), "", () => {
+    if (chosen.length === 2) send({ kind: "compare", key: chosen[0], other: chosen[1] });
+  });
+  const element = make("span", "ah-choice", [words, compare]);
+  const heading = make("th", "ah-chosen", [make("span", "al-unseen", __("compare"))], { scope: "col" });
+
+  function show() {
+    const [a, b] = chosen;
+    compare.disabled = chosen.length !== 2;
+    compare.title = b ? `diff(A, B): ${a} and ${b}` : __("Choose two runs with their check boxes");
+    words.textContent = b ? __("A and B are chosen") : a ? __("A is chosen; choose B") : "";
+  }
+
+  function toggle(key) {
+    chosen = chosen.includes(key) ? chosen.filter((each) => each !== key) : [...chosen, key].slice(0, 2);
+    show();
+    onChange();
+  }
+
+  show();
+  return {
+    element,
+    heading,
+    // The rows that there are: what is gone is not chosen any more.
+    show(rows) {
+      const left = chosen.filter((key) => rows.some((row) => row.key === key));
+      if (left.length !== chosen.length) chosen = left;
+      show();
+    },
+    cellOf(row) {
+      const place = chosen.indexOf(row.key);
+      const box = make("input", "ah-check", "", { type: "checkbox", checked: place >= 0 });
+      const isFull = chosen.length === 2 && place < 0;
+      box.disabled = !row.is_comparable || isFull;
+      box.title = !row.is_comparable ? __("It cannot be compared") : isFull ? __("Two runs are chosen: deselect one first") : __("Compare it with another run");
+      box.setAttribute("aria-label", spokenChoice(row, place));
+      box.dataset.focus = `choose ${row.key}`;
+      box.addEventListener("change", () => toggle(row.key));
+      const cell = make("td", "ah-chosen", [box]);
+      if (place >= 0) cell.append(make("span", `ah-side is-${"ab"[place]}`, "AB"[place]));
+      return cell;
+    },
+  };
+}
+
+function spokenChoice(row, place) {
+  const name = `${row.pipeline || __("run")} ${row.key}`;
+  return place < 0 ? __("Choose %1 to be compared", name) : __("Choose %1 to be compared: it is %2", name, "AB"[place]);
+}
+
+// What can be done with a run of the list, as buttons; deleting takes two clicks.
+
+// `wanted` are the names of those that are offered; all of them if it is left out.
+function makeHistoryActions({ send, say, wanted }) {
+  let sure = null;
+  let timer = 0;
+
+  function forget() {
+    clearTimeout(timer);
+    if (sure) {
+      sure.button.textContent = __("Delete");
+      sure.button.classList.remove("is-sure");
+    }
+    sure = null;
+  }
+
+  function remove(row, button) {
+    if (sure && sure.key === row.key) {
+      forget();
+      send({ kind: "delete", key: row.key });
+      return;
+    }
+    forget();
+    sure = { key: row.key, button };
+    button.textContent = __("Sure?");
+    button.classList.add("is-sure");
+    timer = setTimeout(forget, SURE_MS);
+  }
+
+  function askForTag(row) {
+    const field = make("input", "ah-tag-field", "", { "aria-label": __("A new tag for %1", row.key), placeholder: __("a new tag"), maxLength: 60 });
+    const give = () => {
+      if (field.value.trim()) send({ kind: "tag", key: row.key, tag: field.value });
+    };
+    // No form: in a notebook's page the host has its own idea of what Enter does in one.
+    field.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter") return;
+      event.preventDefault();
+      event.stopPropagation();
+      give();
+    });
+    const form = make("div", "ah-tagging", [field, makeButton("al-button", __("Add"), "", give)]);
+    for (const tag of row.tags) {
+      const gone = makeButton("al-button", `${tag} ×`, "", () => send({ kind: "untag", key: row.key, tag }));
+      gone.setAttribute("aria-label", __("Remove the tag %1", tag));
+      form.append(gone);
+    }
+    say({ title: __("Tags of %1", row.key), extra: form, call: `runs()[${row.index}].tag("…")` });
+    field.focus();
+  }
+
+  return {
+    cellOf(row) {
+      const cell = make("td", "ah-actions");
+      const ask = (kind) => () => send({ kind, key: row.key });
+      const why = row.is_live ? __("It is running") : __("Delete it permanently: click twice");
+      const button = makeAction(row, __("Delete"), why, row.is_deletable, (self) => remove(row, self));
+      if (sure && sure.key === row.key) {
+        sure.button = button;
+        button.textContent = __("Sure?");
+        button.classList.add("is-sure");
+      }
+      const offered = {
+        Open: makeAction(row, __("Open"), __("Show it"), row.is_readable, ask("open")),
+        Resume: makeAction(row, __("Resume"), __("Resume the run where it stopped"), row.is_resumable, ask("resume")),
+        Tag: makeAction(row, __("Tag"), __("Add or remove tags"), row.is_readable, () => askForTag(row)),
+        Delete: button,
+      };
+      for (const [name, action] of Object.entries(offered)) if (!wanted || wanted.includes(name)) cell.append(action);
+      return cell;
+    },
+    close: () => clearTimeout(timer),
+  };
+}
+
+function makeAction(row, word, title, isAllowed, act) {
+  const button = makeButton("al-button ah-do", word, title, () => act(button), { disabled: !isAllowed, "data-focus": `${word} ${row.key}` });
+  button.setAttribute("aria-label", `${word} ${row.pipeline || __("run")} ${row.key}`);
+  return button;
 }

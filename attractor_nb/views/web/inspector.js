@@ -2,17 +2,13 @@
 // asks for more through `onAsk`: {node, visit, attempt, branch}, {node, …, file}; who owns it sends that on. What can be
 // done with a stage is in `actions` of its plain form; without it, or without `onAct`, there are no buttons.
 
-import { makeContextDiff } from "./context_diff.js";
 import { makeFileList } from "./file_list.js";
-import { makeItemTable } from "./item_table.js";
-import { make, makeButton } from "./parts.js";
-import { makeTabs } from "./tabs.js";
+import { makeIcon } from "./icons.js";
+import { make, makeButton, makeFacts, makeTable, seconds } from "./parts.js";
+import { makeInline } from "./prose.js";
+import { makeStageActions, makeStageMessage } from "./stage_actions.js";
 import { makeText, makeWords } from "./texts.js";
-import { makeCandidates, makeReasons, makeVerdicts } from "./reasons.js";
-import { makeStageActions } from "./stage_actions.js";
-import { makeStageMessage } from "./stage_message.js";
-import { makeTries } from "./tries.js";
-import { __ } from "./wording.js";
+import { __, _n } from "./wording.js";
 
 const SLOW_REPLY_MS = 1500;
 const BUSY = { kernel: __("The kernel is busy. The texts follow when the cell has ended."), server: __("The server has not answered yet.") };
@@ -20,21 +16,16 @@ const STAGE_TABS = {
   Prompt: __("Prompt"), Response: __("Response"), Status: __("Status"), Context: __("Context"), Files: __("Files"), Attempts: __("Attempts"),
   Items: __("Items"), Why: __("Why"),
 };
+let tabCount = 0;
+const SHORT_VALUE = 160;
+const SIGNS = { added: "+", changed: "~", removed: "−", same: "" };
 
 export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel", opensItems = true }) {
-  const element = make("aside", "al-inspector");
-  element.hidden = true;
-  element.setAttribute("aria-label", __("Inspector"));
-  const head = make("div", "al-inspector-head");
+  const element = make("aside", "al-inspector", "", { hidden: true, "aria-label": __("Inspector") });
   const title = make("h4", "al-inspector-title");
-  head.append(title);
-  if (onClose) {
-    const shut = makeButton("al-close", "×", "", onClose);
-    shut.setAttribute("aria-label", __("Close"));
-    head.append(shut);
-  }
-  const state = make("div", "al-inspector-state");
-  state.setAttribute("role", "status");
+  const head = make("div", "al-inspector-head", [title]);
+  if (onClose) head.append(makeButton("al-close", "×", "", onClose, { "aria-label": __("Close") }));
+  const state = make("div", "al-inspector-state", "", { role: "status" });
   const problems = make("div", "al-problems");
   const body = make("div", "al-inspector-body");
   const acting = makeStageActions((request) => onAct(request));
@@ -179,12 +170,7 @@ function textOf(plain, modes, key, options = {}) {
 }
 
 function promptOf(plain, modes) {
-  const parts = [];
-  if (plain.carried) {
-    const box = make("details", "al-part");
-    box.append(make("summary", "", __("Preamble: the run so far")), textOf(plain, modes, "carried"));
-    parts.push(box);
-  }
+  const parts = plain.carried ? [makePart(__("Preamble: the run so far"), textOf(plain, modes, "carried"))] : [];
   const name = { tool: __("Command"), function: __("Function") }[plain.handler] || "";
   parts.push(textOf(plain, modes, "prompt", { name, nothing: __("No prompt was sent.") }));
   if (plain.messages?.length) parts.push(messagesOf(plain.messages));
@@ -193,8 +179,7 @@ function promptOf(plain, modes) {
 
 // What the attempt was told meanwhile, and how it received it.
 function messagesOf(messages) {
-  const part = make("section", "al-part al-told");
-  part.setAttribute("aria-label", __("Messages"));
+  const part = make("section", "al-part al-told", "", { "aria-label": __("Messages") });
   for (const { text, given_by: by, words } of messages) {
     part.append(make("p", "al-dim", by ? __("Message (%1), %2", by, words) : __("Message, %1", words)), make("pre", "", text));
   }
@@ -214,28 +199,255 @@ function responseOf(plain, modes) {
 }
 
 function statusOf(plain, modes) {
-  const parts = [];
-  const list = make("dl", "al-facts");
-  const add = (name, words) => {
-    if (words) list.append(make("dt", "", name), make("dd", "", words));
-  };
-  add(__("Outcome"), plain.status.replace("_", " "));
-  add(__("Reason"), plain.reason);
-  add(__("Notes"), plain.notes);
-  add(__("By hand"), (plain.by_hand || []).join("\n"));
-  add(__("Cache"), plain.cached);
-  add(__("Used"), plain.usage_words);
-  if (plain.usage?.calls) add(__("Calls"), String(plain.usage.calls));
-  add(__("Handler"), plain.handler);
-  add(__("Label"), plain.label);
-  add(__("Working directory"), plain.workdir);
-  add(__("Branch"), plain.branch);
-  parts.push(list);
-  if (plain.traceback) {
-    const box = make("details", "al-part");
-    box.append(make("summary", "", __("Traceback")), textOf(plain, modes, "traceback"));
-    parts.push(box);
-  }
+  const facts = makeFacts([
+    [__("Outcome"), plain.status.replace("_", " ")],
+    [__("Reason"), plain.reason],
+    [__("Notes"), plain.notes],
+    [__("By hand"), (plain.by_hand || []).join("\n")],
+    [__("Cache"), plain.cached],
+    [__("Used"), plain.usage_words],
+    [__("Calls"), plain.usage?.calls],
+    [__("Handler"), plain.handler],
+    [__("Label"), plain.label],
+    [__("Working directory"), plain.workdir],
+    [__("Branch"), plain.branch],
+  ]);
+  const parts = [facts];
+  if (plain.traceback) parts.push(makePart(__("Traceback"), textOf(plain, modes, "traceback")));
   if (plain.why_next?.candidates?.length) parts.push(makeCandidates(plain.why_next.candidates));
   return parts;
+}
+
+const makePart = (title, content) => make("details", "al-part", [make("summary", "", title), content]);
+
+// Tabs: one list that is walked with the arrow keys, one panel.
+
+// `labels` are the words of each tab, by its name.
+function makeTabs(labels) {
+  const names = Object.keys(labels);
+  const prefix = `al-tabs-${(tabCount += 1)}`;
+  const list = make("div", "al-tab-list", "", { role: "tablist" });
+  const panel = make("div", "al-tab-panel", "", { id: `${prefix}-panel`, role: "tabpanel", tabIndex: 0 });
+  const element = make("div", "al-tabs", [list, panel]);
+  const buttons = new Map();
+  let contents = {};
+  let current = names[0];
+
+  for (const [index, name] of names.entries()) {
+    const button = makeButton("al-tab", labels[name], "", () => choose(name), { id: `${prefix}-${index}`, role: "tab", "aria-controls": panel.id });
+    const count = make("span", "al-tab-count");
+    button.append(count);
+    buttons.set(name, { button, count });
+    list.append(button);
+  }
+  list.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    const there = names.filter((name) => !buttons.get(name).button.hidden);
+    const end = { Home: 0, End: there.length - 1 }[event.key];
+    if (step === undefined && end === undefined) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const at = end ?? (there.indexOf(current) + step + there.length) % there.length;
+    choose(there[at]);
+    buttons.get(there[at]).button.focus();
+  });
+
+  function choose(name) {
+    current = name;
+    for (const [other, { button }] of buttons) {
+      button.setAttribute("aria-selected", String(other === name));
+      button.tabIndex = other === name ? 0 : -1;
+    }
+    panel.setAttribute("aria-labelledby", buttons.get(name).button.id);
+    const parts = contents[name] || [];
+    panel.replaceChildren(...(parts.length ? parts : [makeWords(__("Nothing is known about it."))]));
+  }
+
+  choose(current);
+  return {
+    element,
+    choose,
+    // Give each tab its elements; the chosen one stays.
+    show(parts) {
+      contents = parts;
+      choose(current);
+    },
+    // Whether a tab is there; what was chosen of one that is not gives way to the first.
+    offer(name, isThere) {
+      buttons.get(name).button.hidden = !isThere;
+      if (!isThere && current === name) choose(names[0]);
+    },
+    mark(name, count) {
+      buttons.get(name).count.textContent = count ? ` ${count}` : "";
+    },
+    reset() {
+      choose(names[0]);
+    },
+  };
+}
+
+// The context before and behind a visit: what was added, changed, removed; the rest is folded away.
+
+function makeContextDiff(changes) {
+  const changed = changes.filter((one) => one.change !== "same");
+  const same = changes.filter((one) => one.change === "same");
+  const parts = [changed.length ? makeChanges(changed) : makeWords(__("The visit changed nothing in the context."))];
+  if (same.length) parts.push(makePart(_n("Unchanged: %1 key", "Unchanged: %1 keys", same.length), makeChanges(same)));
+  return make("div", "al-parts", parts);
+}
+
+function makeChanges(changes) {
+  const sides = changes[0].change === "same" ? ["after"] : ["before", "after"];
+  const names = sides.length === 1 ? [__("Value")] : [__("Before"), __("After")];
+  const rows = changes.map((one) => {
+    const values = sides.map((side) => make("td", "al-value", [contextValue(one[side], one.shown?.[side])]));
+    return make("tr", `is-${one.change}`, [make("td", "al-sign", SIGNS[one.change], { title: one.change }), make("td", "al-key", one.key), ...values]);
+  });
+  return makeTable("al-table al-context", ["", __("Key"), ...names], rows);
+}
+
+// A value; with a tree it is drawn by that, and a long one begins closed.
+function contextValue(value, tree) {
+  if (value === null || value === undefined) return make("span", "al-dim", "–");
+  const whole = () => (tree ? makeInline(tree) : make("span", "", value));
+  if (value.length <= SHORT_VALUE || tree?.[0]?.[0] === "div.json") return whole();
+  const text = make("span", "");
+  const more = makeButton("al-more", "", "", () => show(more.getAttribute("aria-expanded") !== "true"));
+  function show(isWhole) {
+    text.replaceChildren(isWhole ? whole() : `${value.slice(0, SHORT_VALUE)}…`);
+    more.textContent = isWhole ? __("show less") : __("show all (%1 characters)", value.length.toLocaleString("en"));
+    more.setAttribute("aria-expanded", String(isWhole));
+  }
+  show(false);
+  return make("span", "", [text, " ", more]);
+}
+
+// Why a stage was reached and left as it was, and what became of an edge each time.
+
+function makeReasons(plain) {
+  const way = plain.why_next;
+  const parts = [makeFacts([[__("Came here"), plain.why_here], [__("Went on"), way?.words], [__("But"), way?.mismatch, "al-problem"]])];
+  if (!way) parts.push(makeWords(__("The run has not left this node yet.")));
+  if (way?.rules?.length) {
+    const rules = way.rules.map(({ name, words, decides }) =>
+      make("li", decides ? "is-deciding" : "", [make("span", "al-rule", name), `: ${words}${decides ? " (this decided)" : ""}`]),
+    );
+    parts.push(make("div", "al-text-name", __("Rules, in their order")), make("ol", "al-rules", rules));
+  }
+  if (way?.candidates?.length) parts.push(makeCandidates(way.candidates));
+  return parts;
+}
+
+function makeCandidates(candidates) {
+  const rows = candidates.map((one) =>
+    makeVerdict(one, [
+      make("td", "al-key", one.target),
+      make("td", "al-key", one.condition || "–"),
+      clauses(one.values),
+      make("td", "al-number", one.weight),
+      make("td", "", one.words),
+    ]),
+  );
+  return makeTable("al-table", ["", __("Edge to"), __("Condition"), __("Saw"), __("Weight"), __("Verdict")], rows);
+}
+
+function makeVerdicts(edge) {
+  const facts = makeFacts([
+    [__("Condition"), edge.condition || __("none")],
+    [__("Label"), edge.label],
+    [__("Weight"), String(edge.weight)],
+    [__("Marked"), edge.is_default && "default=true"],
+    [__("Marked"), edge.is_restart && "loop_restart=true"],
+  ]);
+  if (!edge.verdicts.length) return [facts, makeWords(__("%1 was not left yet.", edge.source))];
+  const rows = edge.verdicts.map((one) =>
+    makeVerdict(one, [
+      make("td", "", one.branch ? `${one.visit} (${one.branch})` : one.visit),
+      clauses(one.values),
+      make("td", "", one.words),
+      make("td", "al-key", one.went_to || __("(the end)")),
+    ]),
+  );
+  return [facts, makeTable("al-table", ["", __("Visit of %1", edge.source), __("Saw"), __("Verdict"), __("Went to")], rows)];
+}
+
+const makeVerdict = (one, cells) => make("tr", one.is_taken ? "is-taken" : "", [signOf(one), ...cells]);
+
+function signOf(one) {
+  const [icon, title] = one.is_taken
+    ? ["taken", __("taken")]
+    : one.holds === false ? ["refused", __("its condition does not hold")] : ["none", __("not taken")];
+  return make("td", "al-sign", [makeIcon(icon)], { title });
+}
+
+function clauses(values) {
+  const lines = values.map(({ clause, value, holds }) => {
+    const key = clause.split(/!?=/)[0].replace(/^context\./, "");
+    const saw = `${key} = ${value === "" ? "nothing" : value} ${holds ? "✓" : "✕"}`;
+    return make("div", holds ? "" : "is-false", saw, { title: `${clause}: ${holds ? "holds" : "does not hold"}` });
+  });
+  return make("td", "al-key", lines.length ? lines : "–");
+}
+
+// Visits and attempts of a stage: which there were, how each ended; a click shows another.
+
+function makeTries(plain, ask) {
+  const box = make("div", "al-parts");
+  const visits = plain.visits || [];
+  const attempts = plain.attempts || [];
+  if (visits.length) box.append(listOf(__("Visits"), visits.map((one) => visitLine(one, plain, ask))));
+  if (attempts.length) box.append(listOf(__("Attempts of this visit"), attempts.map((one) => attemptLine(one, plain, ask))));
+  if (!visits.length && !attempts.length) box.append(make("p", "al-dim", __("The run did not reach this node.")));
+  return box;
+}
+
+function listOf(name, lines) {
+  return make("div", "", [make("div", "al-text-name", name), make("ul", "al-tries", lines)]);
+}
+
+function visitLine(one, plain, ask) {
+  const extra = [one.branch && __("in %1", one.branch), one.is_cached && __("cached"), one.is_set_aside && __("set aside by a rewind")];
+  if (one.attempts > 1) extra.push(__("%1 attempts", one.attempts));
+  const isShown = one.number === plain.visit && one.branch === plain.branch;
+  return lineOf(__("visit %1", one.number), one.status, extra, isShown, () => ask({ visit: one.number, branch: one.branch }));
+}
+
+function attemptLine(one, plain, ask) {
+  const tokens = (one.usage?.input_tokens || 0) + (one.usage?.output_tokens || 0);
+  const extra = [
+    one.seconds !== null && one.seconds !== undefined && seconds(one.seconds),
+    tokens && __("%1 tokens", tokens.toLocaleString("en")),
+    one.usage?.cached_tokens && __("%1 of them cached", one.usage.cached_tokens.toLocaleString("en")),
+    one.usage?.cost_usd && `$${one.usage.cost_usd.toPrecision(2)}`,
+    one.reason,
+  ];
+  const { visit, branch } = plain;
+  return lineOf(__("attempt %1", one.number), one.status, extra, one.number === plain.attempt, () =>
+    ask({ visit, branch, attempt: one.number }));
+}
+
+function lineOf(name, status, extra, isShown, onClick) {
+  return make("li", `is-${status.replace(" ", "-")}`, [
+    makeButton("al-try", name, "", onClick, isShown ? { "aria-current": "true" } : {}),
+    make("span", "al-try-status", status.replace("_", " ")),
+    make("span", "al-dim", extra.filter(Boolean).join(", ")),
+  ]);
+}
+
+// The items of a stage that is run for each of a list: what each is, how its run stands; a click opens that.
+// `ask({visit, branch, item})` is called for a click on an item whose run has begun; without it none can be opened.
+function makeItemTable(plain, ask) {
+  const names = [__("Item"), __("Value"), __("Status"), __("Reason")];
+  return makeTable("al-items", names, plain.items.map((one) => makeItemRow(one, plain, ask)), { "aria-label": __("Items") });
+}
+
+function makeItemRow(one, { visit, branch }, ask) {
+  const open = () => ask({ visit, branch, item: one.index });
+  const isOpened = one.run_id && ask;
+  return make("tr", `is-${one.status.replaceAll(" ", "-")}`, [
+    make("td", "", isOpened ? [makeButton("al-try", one.index, "", open, { "aria-label": __("Open item %1", one.index) })] : one.index),
+    make("td", "al-item-value", one.value),
+    make("td", "al-try-status", one.status.replace("_", " ")),
+    make("td", "al-dim", one.reason),
+  ]);
 }

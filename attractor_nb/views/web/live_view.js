@@ -1,9 +1,7 @@
 // The live graph: the line that says how the run stands, the drawing, and what wants an eye: questions, the debugger,
 // what is known of the stage that was clicked. Where they stand is in live_view.css: beside the drawing, or around it.
 
-import { makeAnnouncer } from "./announcer.js";
 import { makeBeneath } from "./beneath.js";
-import { makeBeside } from "./beside.js";
 import { makeSwitch } from "./controls.js";
 import { makeDebugger } from "./debugger.js";
 import { isActive, makeDrawing, spokenState } from "./drawing.js";
@@ -11,18 +9,24 @@ import { showGates } from "./gates_view.js";
 import { asWidget } from "./host.js";
 import { makeIcon } from "./icons.js";
 import { makeInspector } from "./inspector.js";
-import { makeLostKernel } from "./lost_kernel.js";
-import { atMostEvery, keepKeys, make, makeButton } from "./parts.js";
+import { atMostEvery, make, makeButton, makeTable, makeView } from "./parts.js";
 import { showElsewhere, standIn } from "./place.js";
 import { shareStates } from "./run_states.js";
-import { makeSpeech } from "./speech.js";
-import { makeStateTable } from "./state_table.js";
 import { makeStatusLine } from "./status_line.js";
+import { makeText } from "./texts.js";
 import { __ } from "./wording.js";
 
 const TICK_MS = 200;
 const FOLLOW_MS = 250;
 const FLAT = 2.2; // a drawing that is so many times as wide as high keeps the whole line for itself
+const QUIET_MS = 2500;
+const NAMED = 3;
+const SILENCE_SECONDS = 16; // a kernel says every 5 seconds that it lives
+const STATE_COLUMNS = [__("Node"), __("State"), __("Attempt"), __("Visits"), __("What is known")];
+const AFTER_THE_END = [
+  { what: "replay", label: __("Replay"), title: __("Every moment of the run, with a slider") },
+  { what: "timeline", label: __("Timeline"), title: __("When each stage ran, as bars") },
+];
 
 // One statement: a page leaves it out.
 export default asWidget(showElsewhere, standInRun);
@@ -34,11 +38,8 @@ function standInRun(host) {
 
 // `questions` is an element with cards that somebody else fills; without it those of the host are shown.
 export function showLiveRun(host, el, { truth, views, now }, questions = null) {
-  const root = make("div", "attractor-ui attractor-live");
-  root.setAttribute("role", "region");
-  root.setAttribute("aria-label", __("Run of %1", host.get("caption") || __("a pipeline")));
+  const root = makeView("attractor-live", __("Run of %1", host.get("caption") || __("a pipeline")));
   root.classList.toggle("was-ended", Boolean(truth.line.is_ended)); // no question will need room
-  keepKeys(root);
 
   const stage = make("div", "al-stage");
   const side = make("div", "al-side");
@@ -234,5 +235,284 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
     lost.close();
     drawing.close();
     inspector.hide();
+  };
+}
+
+// Says aloud, to who uses a screen reader, what has changed: not each change, but what a listener can follow.
+
+function makeAnnouncer(nameOf) {
+  const element = make("div", "al-unseen", "", { role: "status", "aria-live": "polite" });
+  const waiting = new Map();
+  let timer = 0;
+
+  function speak() {
+    timer = 0;
+    if (!waiting.size) return;
+    const changes = [...waiting];
+    const more = changes.length - NAMED;
+    const words = changes.slice(-NAMED).map(([id, state]) => `${nameOf(id)}: ${state}`);
+    if (more > 0) words.unshift(__("%1 more changes", more));
+    element.textContent = words.join(". ");
+    waiting.clear();
+    timer = setTimeout(speak, QUIET_MS);
+  }
+
+  return {
+    element,
+    // The first change after a silence is said at once, further ones together.
+    say(id, words) {
+      waiting.delete(id);
+      waiting.set(id, words);
+      if (!timer) timer = setTimeout(speak, 0);
+    },
+    close: () => clearTimeout(timer),
+  };
+}
+
+// A view whose kernel, or server, is gone or not heard: it says so, says where the rest is, and asks nobody any more.
+
+// `onChange(reason)` is called with why nothing can be asked now, or with an empty text.
+function makeLostKernel(host, onChange) {
+  const element = make("div", "al-lost", "", { role: "alert", hidden: true });
+  const directory = host.get("directory");
+  const call = directory ? `Run.load(${JSON.stringify(directory)})` : "Run.load(…)";
+  const who = host.who || "kernel";
+  let heardAt = performance.now();
+  let reason = "";
+
+  function say(text) {
+    if (text === reason) return;
+    reason = text;
+    element.hidden = !text;
+    element.replaceChildren();
+    if (text) {
+      element.append(make("span", "", __("%1 This is the last known state. ", text)));
+      if (who === "kernel") element.append(make("code", "", call), make("span", "", __(" shows the rest.")));
+      else element.append(make("span", "", __("This page keeps trying to reach it.")));
+    }
+    onChange(text);
+  }
+
+  const stops = [
+    host.listen(() => {
+      heardAt = performance.now();
+      say("");
+    }),
+    host.onLost(() => say(__("The %1 is gone.", who))),
+  ];
+  return {
+    element,
+    get reason() {
+      return reason;
+    },
+    get isLost() {
+      return Boolean(reason);
+    },
+    // Called again and again while the run is not over.
+    check() {
+      const silent = (performance.now() - heardAt) / 1000;
+      if (!reason && host.get("has_beats") && silent > SILENCE_SECONDS) say(__("The %1 does not respond.", who));
+    },
+    close: () => stops.forEach((stop) => stop()),
+  };
+}
+
+// What nodes say while they run: a card for each that speaks, side by side; all branches at once.
+
+function makeSpeech({ nameOf, onNode }) {
+  const element = make("div", "al-speech is-empty");
+  element.setAttribute("aria-hidden", "true"); // it moves too fast to be read aloud; the inspector has it
+  const cards = new Map();
+
+  function cardOf(id) {
+    if (!cards.has(id)) {
+      const name = make("span", "al-words-name", nameOf(id));
+      const text = make("pre", "al-words-text");
+      const card = make("div", "al-words", [name, text]);
+      card.addEventListener("click", () => onNode(id));
+      cards.set(id, { card, text, shown: "" });
+    }
+    return cards.get(id);
+  }
+
+  return {
+    element,
+    // `tails` are the latest words by node, who spoke last at the end. Those that speak are shown; when
+    // nobody does, who spoke last is.
+    show(tails, isActiveNode) {
+      const spoken = Object.keys(tails).filter((id) => tails[id]);
+      const speaking = spoken.filter(isActiveNode);
+      const wanted = new Set(speaking.length ? speaking : spoken.slice(-1));
+      for (const [id, { card }] of cards) {
+        if (wanted.has(id)) continue;
+        card.remove();
+        cards.delete(id);
+      }
+      for (const id of wanted) {
+        const place = cardOf(id);
+        if (!place.card.isConnected) element.append(place.card); // whoever has a place keeps it
+        if (place.shown === tails[id]) continue;
+        place.shown = tails[id];
+        place.text.textContent = tails[id];
+        place.text.scrollTop = place.text.scrollHeight;
+      }
+      element.classList.toggle("is-empty", !wanted.size);
+    },
+  };
+}
+
+// The states of all nodes as a table: what the drawing says in words, for reading, for a screen reader, and
+// where a drawing is too large to be looked through.
+
+function makeStateTable(ids, { nameOf, onNode }) {
+  const onlyActive = make("input", "", "", { type: "checkbox" });
+  const bar = make("label", "al-table-bar", [onlyActive, make("span", "", __("only active nodes"))]);
+  const table = makeTable("", STATE_COLUMNS, []);
+  const body = table.tBodies[0];
+  table.prepend(make("caption", "al-unseen", __("States of all nodes")));
+  const element = make("div", "al-table", [bar, table], { hidden: true });
+  const rows = new Map();
+
+  function build() {
+    for (const id of ids) {
+      const open = makeButton("al-link", nameOf(id) === id ? id : `${nameOf(id)} (${id})`, "", () => onNode(id));
+      const cells = STATE_COLUMNS.slice(1).map(() => make("td"));
+      const row = make("tr", "", [make("th", "", [open], { scope: "row" }), ...cells]);
+      body.append(row);
+      rows.set(id, { row, cells, state: { status: "pending" } });
+    }
+  }
+
+  function set(id, state) {
+    const parts = rows.get(id);
+    if (!parts) return;
+    parts.state = state || { status: "pending" };
+    const { status, attempt, visits, progress, reason, note } = parts.state;
+    const texts = [status.replace("_", " "), attempt > 1 ? attempt : "", visits || "", [progress, reason, note].filter(Boolean).join("; ")];
+    texts.forEach((text, number) => {
+      if (parts.cells[number].textContent !== String(text)) parts.cells[number].textContent = text;
+    });
+    parts.row.dataset.status = status;
+    parts.row.hidden = onlyActive.checked && !isActive(parts.state);
+  }
+
+  const filter = () => {
+    for (const [id, { state }] of rows) set(id, state);
+  };
+  onlyActive.addEventListener("change", filter);
+
+  return {
+    element,
+    set: (id, state) => !element.hidden && set(id, state),
+    // Shows it with the states as they are; it is made when it is first wanted.
+    open(states, isActiveOnly) {
+      if (!rows.size) build();
+      element.hidden = false;
+      onlyActive.checked = Boolean(isActiveOnly);
+      for (const id of ids) set(id, states[id]);
+    },
+    close() {
+      element.hidden = true;
+    },
+  };
+}
+
+// What stands beside the live view of a run: other runs of the pipeline that wait, and, when it has ended, its answer and
+// the ways to look into it again: replay, timeline, going on. Who opens a view says where it is; it stands in there.
+
+// `onOpen(isOpen)` is told whether something stands in the place of the drawing.
+function makeBeside(host, { nameOf, onOpen }) {
+  const notices = make("ul", "al-others", "", { hidden: true });
+  const answer = make("section", "al-answer", "", { hidden: true });
+  const above = make("div", "al-beside");
+  const below = make("div", "al-below"); // outside of what sticks to the window in this view
+  const said = make("span", "al-after-said", "", { role: "status" });
+  const modes = new Map();
+  const opened = new Map(); // what was opened: its panel
+  let current = "";
+
+  const buttons = AFTER_THE_END.map(({ what, label, title }) => {
+    const button = makeButton("al-button al-asks", label, title, () => choose(current === what ? "" : what), { "data-what": what });
+    button.setAttribute("aria-pressed", "false");
+    return button;
+  });
+  const resume = makeButton("al-button al-asks", __("Resume"), __("Resume the run where it stopped"), () => {
+    resume.disabled = true;
+    ask("resume");
+  });
+  const bar = make("div", "al-after", [...buttons, resume], { hidden: true });
+
+  const ask = (what, run = "") => {
+    said.textContent = "";
+    host.send({ kind: "beside", what, run });
+  };
+
+  function choose(what) {
+    current = what;
+    if (what && !opened.has(what)) ask(what);
+    for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.what === what));
+    for (const [name, panel] of opened) panel.hidden = name !== what && name !== "resume";
+    onOpen(Boolean(what && opened.has(what)));
+  }
+
+  function showPanel(what, place) {
+    const panel = make("div", "al-panel", "", { "data-attractor-place": place });
+    opened.set(what, panel);
+    return panel;
+  }
+
+  function makeNotice({ run, words }) {
+    const stop = makeButton("al-button al-asks", __("Stop"), __("Stop run %1; it can be resumed", run), () => {
+      stop.disabled = true;
+      ask("stop", run);
+    });
+    const show = makeButton("al-button al-asks", __("Show"), __("Show run %1 here", run), () => ask("show", run));
+    return make("li", "al-other", [make("span", "al-other-words", words), stop, show], { "data-run": run });
+  }
+
+  const stopListening = host.listen((message) => {
+    if (message.kind !== "beside") return;
+    const { what, run, place, problem } = message;
+    if (problem) {
+      said.textContent = problem;
+      bar.hidden = false;
+      resume.disabled = false;
+      if (current === what) choose("");
+    } else if (what === "show" && place) {
+      const notice = [...notices.children].find((one) => one.dataset.run === run);
+      if (notice && !notice.querySelector(".al-panel")) notice.append(showPanel(`show ${run}`, place));
+    } else if (what === "resume" && place) {
+      resume.hidden = true;
+      below.append(showPanel(what, place));
+    } else if (place && !opened.has(what)) {
+      for (const button of buttons) if (button.dataset.what === what) button.classList.remove("al-asks"); // it opens by itself now
+      above.append(showPanel(what, place));
+      choose(current);
+    }
+  });
+
+  return {
+    above,
+    below,
+    notices,
+    bar,
+    said,
+    answer,
+    show({ line, others, answer: last }) {
+      const known = [...notices.children].map((notice) => notice.dataset.run).join();
+      if (known !== (others || []).map(({ run }) => run).join()) notices.replaceChildren(...(others || []).map(makeNotice));
+      notices.hidden = !notices.children.length;
+      const isOver = Boolean(line.is_ended && host.get("has_beside"));
+      bar.hidden = !isOver;
+      resume.hidden = line.status !== "interrupted" || opened.has("resume");
+      const { node, text, shown } = last || {};
+      answer.hidden = !text;
+      if (text && answer.dataset.text !== text) {
+        answer.dataset.text = text;
+        const label = __("The answer of %1", nameOf(node));
+        answer.replaceChildren(makeText(text, 0, { name: label, shown, modes }));
+      }
+    },
+    close: stopListening,
   };
 }

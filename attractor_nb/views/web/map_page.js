@@ -11,17 +11,12 @@ export function makeMapTable(root) {
   let order = null;
   let status = "";
 
-  const bar = make("div", "am-find");
-  const field = make("input", "am-filter");
-  field.type = "search";
-  field.placeholder = __("Filter");
-  field.setAttribute("aria-label", __("Filter the rows by any text"));
+  const field = make("input", "am-filter", "", { type: "search", placeholder: __("Filter"), "aria-label": __("Filter the rows by any text") });
   field.addEventListener("input", show);
-  const count = make("span", "am-count");
-  count.setAttribute("role", "status");
+  const count = make("span", "am-count", "", { role: "status" });
   const states = [...new Set(rows.map((row) => row.dataset.status))];
   const choices = ["", ...states].map(makeChoice);
-  bar.append(field, ...(states.length > 1 ? choices : []), count);
+  const bar = make("div", "am-find", [field, ...(states.length > 1 ? choices : []), count]);
   table.parentElement.before(bar);
 
   const headings = [...table.tHead.rows[0].cells].map((cell, index) => makeHeading(cell, index));
@@ -32,8 +27,7 @@ export function makeMapTable(root) {
     const button = makeButton("am-choice", `${name || __("all")} ${total}`, "", () => {
       status = name;
       show();
-    });
-    button.dataset.status = name;
+    }, { "data-status": name });
     return button;
   }
 

@@ -2,19 +2,50 @@
 
 import { __ } from "./wording.js";
 
-export function make(tag, className, text) {
+// An element with its text, or a list of what is in it. `attributes` are written where it is called, never data: properties
+// of the element by their names, and attributes.
+export function make(tag, className, content, attributes = {}) {
   const element = document.createElement(tag);
   if (className) element.className = className;
-  if (text !== undefined) element.textContent = text;
+  if (Array.isArray(content)) element.append(...content);
+  else if (content !== undefined) element.textContent = content;
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name in element) element[name] = value;
+    else element.setAttribute(name, value);
+  }
   return element;
 }
 
-export function makeButton(className, text, title, onClick) {
-  const button = make("button", className, text);
-  button.type = "button";
+export function makeButton(className, text, title, onClick, attributes = {}) {
+  const button = make("button", className, text, { type: "button", ...attributes });
   if (title) button.title = title;
   button.addEventListener("click", onClick);
   return button;
+}
+
+// A table with a heading above each column; each row is an element.
+export function makeTable(className, names, rows, attributes) {
+  const headings = names.map((name) => make("th", "", name, { scope: "col" }));
+  return make("table", className, [make("thead", "", [make("tr", "", headings)]), make("tbody", "", rows)], attributes);
+}
+
+// Facts by name: [name, words, class of the words]; those without words are left out.
+export function makeFacts(facts) {
+  const known = facts.filter(([, words]) => words);
+  return make("dl", "al-facts", known.flatMap(([name, words, className]) => [make("dt", "", name), make("dd", className, words)]));
+}
+
+// The options of a choice, from its values and words.
+export const optionsOf = (entries) => entries.map(([value, words]) => make("option", "", words, { value }));
+
+// Ctrl+Enter in a field, or Command+Enter.
+export function onCommandEnter(field, act) {
+  field.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    act();
+  });
 }
 
 // A drawing of ours as elements; whatever could act is taken out, though our writer makes none. A strict page refuses
@@ -57,6 +88,13 @@ export function keepKeys(element) {
   element.addEventListener("focusin", (event) => event.target.setAttribute("data-lm-suppress-shortcuts", "true"));
   // JupyterLab takes the line break from whatever is in a cell when it has seen the key; it must not see that one comes.
   element.addEventListener("beforeinput", (event) => event.inputType === "insertLineBreak" && event.stopPropagation(), true);
+}
+
+// The element of a whole view.
+export function makeView(className, label) {
+  const view = make("div", `attractor-ui ${className}`, "", { role: "region", "aria-label": label });
+  keepKeys(view);
+  return view;
 }
 
 // A function that does something at once, and again only after a while, with what it was given last.

@@ -14,8 +14,7 @@ const DEEPEST_NODE = 120;
 
 // The nodes of a tree in a box that scrolls, by keys too.
 export function makeProse(nodes, label = "") {
-  const box = make("div", "attractor-prose pr-shown");
-  box.tabIndex = 0;
+  const box = make("div", "attractor-prose pr-shown", "", { tabIndex: 0 });
   if (label) box.setAttribute("aria-label", label);
   appendNodes(box, nodes, 0);
   return box;

@@ -30,16 +30,11 @@ export function offerToReopen(host) {
   }
 
   function makeOffer(run, key) {
-    const offer = make("div", "attractor-ui al-reopen");
     const button = makeButton("al-button", __("Open this run"), __("Load %1 and show it here", run), () => {
       button.disabled = true;
       host.send({ kind: "open", run, place: key });
     });
-    const said = make("span", "al-reopen-said");
-    said.setAttribute("role", "status");
-    offer.append(button, said);
-    offer.dataset.key = key;
-    return offer;
+    return make("div", "attractor-ui al-reopen", [button, make("span", "al-reopen-said", "", { role: "status" })], { "data-key": key });
   }
 
   const later = () => {

@@ -4,20 +4,30 @@
 import { makeBeneath } from "./beneath.js";
 import { makeDrawing, spokenState } from "./drawing.js";
 import { asWidget } from "./host.js";
+import { makeIcon } from "./icons.js";
 import { makeInspector } from "./inspector.js";
-import { keepKeys, make } from "./parts.js";
+import { make, makeButton, makeView, seconds } from "./parts.js";
 import { showElsewhere, standIn } from "./place.js";
-import { makePlayer } from "./replay_player.js";
-import { makeContextTable } from "./replay_context.js";
-import { makeMoments, contextOf } from "./replay_frames.js";
-import { makeScrubber } from "./replay_scrubber.js";
-import { __ } from "./wording.js";
+import { flattened } from "./run_states.js";
+import { __, _n } from "./wording.js";
 
 const ASK_AFTER_MS = 120; // who drags the slider asks for nothing on the way
 const NOT_YET = __("The run had not visited this node yet.");
 const REPLAY_GONE = __("The kernel is gone: the texts of this visit cannot be loaded. Run.load(…) has them.");
 const NOT_HERE = __("The texts of this visit are not part of this page.");
 const ENDED_RUNS = new Set(["success", "fail", "interrupted"]);
+const MODES = [
+  { name: "1×", title: __("As it happened"), seconds: (gap) => gap },
+  { name: "4×", title: __("Four times as fast"), seconds: (gap) => gap / 4 },
+  { name: __("short waits"), title: __("Show each event briefly, however long it took"), seconds: (gap) => Math.min(0.8, 0.12 + gap) },
+];
+const FASTEST_MS = 16;
+const KEPT_EVERY = 32;
+const NO_MOMENT = { nodes: {}, edges: {}, contexts: { "": {} }, run: "ready" };
+const SHOWN_KEYS = 300;
+const LONG = 60; // characters that have room in a line of a narrow table
+const MOST_TICKS = 600; // more than that are narrower than a pixel
+const RANKS = ["skipped", "success", "partial_success", "retry", "fail"];
 
 export default asWidget(showElsewhere, standInReplay);
 
@@ -38,10 +48,7 @@ function standInReplay(host) {
 const unpacked = (bytes) => new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
 
 export function showReplay(host, el) {
-  const root = make("div", "attractor-ui attractor-replay");
-  root.setAttribute("role", "region");
-  root.setAttribute("aria-label", __("Replay of %1", host.get("caption") || __("a run")));
-  keepKeys(root);
+  const root = makeView("attractor-replay", __("Replay of %1", host.get("caption") || __("a run")));
 
   let moments = makeMoments(host.get("replay"));
   let count = 0;
@@ -54,10 +61,9 @@ export function showReplay(host, el) {
   const clock = () => (host.get("replay").started || 0) + timeOf(count);
   const timeOf = (n) => (n ? moments.frames[n - 1].at : 0);
 
-  const stage = make("div", "ar-stage");
   const drawing = makeDrawing(host.get("svg"), host.get("marks"), { onNode: select, now: clock });
   const inspector = makeInspector({ onClose: () => select(null), onAsk: ask, onAct: act, opensItems: host.isLive });
-  stage.append(drawing.element, inspector.element);
+  const stage = make("div", "ar-stage", [drawing.element, inspector.element]);
   const scrubber = makeScrubber({ onSeek: (n) => seek(n), onStage: stepStage, onPlay: (n) => player.toggle(n) });
   const player = makePlayer({ timeOf, advance: (n) => show(n), onChange: (mode) => scrubber.setPlaying(mode) });
   const context = makeContextTable();
@@ -182,5 +188,310 @@ export function showReplay(host, el) {
     player.pause();
     inspector.hide();
     drawing.close();
+  };
+}
+
+// Plays frames in their own time, faster, or with every wait made short.
+
+// `timeOf(n)` is when frame n was, in seconds; `advance(n)` shows it; `onChange(isPlaying)` is told of both.
+function makePlayer({ timeOf, advance, onChange }) {
+  let mode = MODES.at(-1);
+  let timer = 0;
+  let at = 0;
+  let count = 0;
+
+  // Frames that follow at once are shown together.
+  const step = () => {
+    let wait = 0;
+    do {
+      at += 1;
+      wait = at < count ? mode.seconds(timeOf(at + 1) - timeOf(at)) * 1000 : Infinity;
+    } while (wait < FASTEST_MS);
+    advance(at);
+    if (at >= count) pause();
+    else timer = setTimeout(step, wait);
+  };
+
+  const play = (from) => {
+    at = from >= count ? 0 : from;
+    if (!count) return;
+    if (at !== from) advance(at);
+    onChange(true);
+    timer = setTimeout(step, FASTEST_MS);
+  };
+
+  const pause = () => {
+    if (!timer) return;
+    clearTimeout(timer);
+    timer = 0;
+    onChange(false);
+  };
+
+  return {
+    modes: MODES,
+    setMode: (chosen) => (mode = chosen),
+    setCount: (value) => (count = value),
+    pause,
+    toggle(from) {
+      if (timer) pause();
+      else play(from);
+    },
+  };
+}
+
+// The frames of a run as moments: what nodes, edges and context were behind each of its events.
+//
+// A frame says what its event changed. Every so often the sum is kept, so that any moment is a few steps away.
+
+// `replay` is what Python's `replay_of` gives. `at(0)` is the moment before the first event.
+function makeMoments({ frames = [], base = {} } = {}) {
+  const kept = [{ ...NO_MOMENT, contexts: { "": base } }];
+  let moment = kept[0];
+  frames.forEach((frame, index) => {
+    moment = momentAfter(moment, frame);
+    if ((index + 1) % KEPT_EVERY === 0) kept.push(moment);
+  });
+  let latest = { count: 0, moment: kept[0] };
+  return {
+    frames,
+    count: frames.length,
+    at(count) {
+      const place = Math.floor(count / KEPT_EVERY);
+      const isNear = latest.count <= count && latest.count >= place * KEPT_EVERY;
+      let found = isNear ? latest.moment : kept[place];
+      for (let n = isNear ? latest.count : place * KEPT_EVERY; n < count; n += 1) found = momentAfter(found, frames[n]);
+      latest = { count, moment: found };
+      return found;
+    },
+    // The places at which a stage began, for steps from stage to stage; and those of the ends of stages.
+    begins: frames.filter((frame) => frame.type === "StageStarted").map((frame) => frame.n),
+    ends: frames.filter((frame) => frame.status),
+  };
+}
+
+function momentAfter(before, frame) {
+  const { nodes, edges } = flattened(frame.delta || {});
+  return {
+    nodes: Object.keys(nodes).length ? { ...before.nodes, ...nodes } : before.nodes,
+    edges: Object.keys(edges).length ? { ...before.edges, ...edges } : before.edges,
+    contexts: contextsAfter(before.contexts, frame),
+    run: (frame.delta && frame.delta.run) || before.run,
+  };
+}
+
+// Each branch has a context of its own, which begins as a copy of the one around it.
+function contextsAfter(contexts, frame) {
+  const branch = frame.branch || "";
+  if (frame.begins) return { ...contexts, [branch]: contextOf(contexts, branch) };
+  if (!frame.context && !frame.dropped) return contexts;
+  const values = { ...contextOf(contexts, branch), ...frame.context };
+  for (const key of frame.dropped || []) delete values[key];
+  return { ...contexts, [branch]: values };
+}
+
+function contextOf(contexts, branch) {
+  let place = branch;
+  while (!(place in contexts)) place = place.split("/").slice(0, -2).join("/");
+  return contexts[place];
+}
+
+// The context at a moment as a table; what the event at hand has set comes first and is marked.
+
+function makeContextTable() {
+  const title = make("summary", "", __("Context"));
+  const headings = ["change", "key", "value"].map((name) => make("th", `ar-${name}`, name, { scope: "col" }));
+  const top = make("thead", "", [make("tr", "", headings)]);
+  const news = make("tbody", "ar-news");
+  const rest = make("tbody", "ar-all");
+  const element = make("details", "ar-context", [title, make("div", "ar-values", [make("table", "", [top, news, rest])])], { open: true });
+  const rows = new Map(); // of `rest`, by key, in its order
+  let due = null;
+
+  const makeRow = (key, value, word) => {
+    const line = make("tr", word ? "is-changed" : "", [make("td", "ar-change", word), make("td", "ar-key", key), make("td", "ar-value")]);
+    setValue(line.lastChild, key, value);
+    return line;
+  };
+
+  function paint() {
+    const { values, frame, branch } = due;
+    due = null;
+    const changed = (frame && frame.context) || {};
+    const dropped = (frame && frame.dropped) || [];
+    news.replaceChildren(
+      ...dropped.map((key) => makeRow(key, "", "gone")),
+      ...Object.keys(changed).map((key) => makeRow(key, values[key], "set")),
+    );
+    paintRest(values, changed);
+    const count = Object.keys(values).length;
+    const many = Object.keys(changed).length + dropped.length;
+    const of = branch ? __("Context of branch %1", branch) : __("Context");
+    const counted = _n("%1 value", "%1 values", count);
+    title.textContent = `${of}: ${many ? __("%1, %2 changed here", counted, many) : counted}`;
+  }
+
+  // Rows stay where they are; what is other than before is written anew, and nothing else.
+  function paintRest(values, changed) {
+    const keys = Object.keys(values).filter((key) => !(key in changed)).toSorted().slice(0, SHOWN_KEYS);
+    const wanted = new Set(keys);
+    for (const [key, row] of rows) {
+      if (wanted.has(key)) continue;
+      row.line.remove();
+      rows.delete(key);
+    }
+    let after = null;
+    for (const key of keys) {
+      let row = rows.get(key);
+      if (!row) {
+        row = { line: makeRow(key, values[key], ""), value: values[key] };
+        rows.set(key, row);
+        if (after) after.after(row.line);
+        else rest.prepend(row.line);
+      } else if (row.value !== values[key]) {
+        row.value = values[key];
+        setValue(row.line.lastChild, key, row.value);
+      }
+      after = row.line;
+    }
+  }
+
+  element.addEventListener("toggle", () => due && paint());
+  return {
+    element,
+    show(values, frame, branch) {
+      due = { values, frame, branch };
+      if (element.open) paint();
+    },
+  };
+}
+
+const spelled = (value) => (typeof value === "string" ? value : JSON.stringify(value));
+
+// What has no room in a line opens by a click, and stays open while it changes.
+function setValue(cell, key, value) {
+  const text = spelled(value);
+  if (text.length <= LONG && !text.includes("\n")) {
+    cell.textContent = text;
+    return;
+  }
+  let button = cell.querySelector("button");
+  if (!button) {
+    button = makeButton("ar-long", "", __("Show all of %1, or one line of it", key), () => open(button.getAttribute("aria-expanded") !== "true"));
+    button.setAttribute("aria-expanded", "false");
+    cell.replaceChildren(button);
+  }
+  const open = (isOpen) => {
+    button.setAttribute("aria-expanded", String(isOpen));
+    button.textContent = isOpen && typeof button.shown !== "string" ? JSON.stringify(button.shown, null, 2) : spelled(button.shown);
+  };
+  button.shown = value;
+  open(button.getAttribute("aria-expanded") === "true");
+}
+
+// The slider over the events of a run, its buttons, and under it a tick for each stage that ended.
+
+// Of ends that stand in one place the one that matters most.
+function ticksOf(ends, count) {
+  if (ends.length <= MOST_TICKS) return ends;
+  const rank = ({ node, status }) => (node ? RANKS.indexOf(status) : RANKS.length);
+  const ticks = new Map();
+  for (const frame of ends) {
+    const place = Math.floor((frame.n * MOST_TICKS) / count);
+    const there = ticks.get(place);
+    if (!there || rank(frame) > rank(there)) ticks.set(place, frame);
+  }
+  return [...ticks.values()];
+}
+
+// `onSeek(n)`, `onStage(±1)` and `onPlay(n)` say what was asked for.
+function makeScrubber({ onSeek, onStage, onPlay }) {
+  const buttons = make("div", "ar-buttons", "", { role: "toolbar", "aria-label": __("Replay") });
+  let count = 0;
+  let at = 0;
+
+  const button = (text, title, act) => {
+    return makeButton("al-button ar-button", text, title, act, { "aria-label": title });
+  };
+  const player = button("", __("Play (Space)"), () => onPlay(at));
+  player.append(makeIcon("play"));
+  const modes = make("span", "ar-modes", "", { role: "radiogroup", "aria-label": __("Speed") });
+  const place = make("span", "al-number ar-place");
+  const time = make("span", "al-number ar-time");
+  buttons.append(
+    button("«", __("Stage before (Shift+Left)"), () => onStage(-1)),
+    button("‹", __("Event before (Left)"), () => onSeek(at - 1)),
+    player,
+    button("›", __("Next event (Right)"), () => onSeek(at + 1)),
+    button("»", __("Next stage (Shift+Right)"), () => onStage(1)),
+    modes,
+    place,
+    time,
+  );
+
+  const slider = make("input", "ar-slider", "", { type: "range", min: 0, "aria-label": __("Event") });
+  slider.addEventListener("input", () => onSeek(Number(slider.value)));
+  const strip = make("div", "ar-strip");
+  strip.setAttribute("aria-hidden", "true"); // the slider says the same
+  strip.addEventListener("click", (event) => {
+    const box = strip.getBoundingClientRect();
+    onSeek(Math.round(((event.clientX - box.left) / box.width) * count));
+  });
+  const track = make("div", "ar-track", [slider, strip]);
+  const words = make("p", "ar-words", "", { role: "status" });
+  const element = make("div", "ar-scrubber", [words, track, buttons]);
+
+  element.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const direction = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (direction && event.shiftKey) onStage(direction);
+    else if (direction) onSeek(at + direction);
+    else if (event.key === "Home") onSeek(0);
+    else if (event.key === "End") onSeek(count);
+    else if (event.key === " " && event.target === slider) onPlay(at);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+
+  return {
+    element,
+    addModes(all, choose) {
+      all.forEach((mode, index) => {
+        const made = makeButton("ar-mode", mode.name, mode.title, () => {
+          for (const other of modes.children) other.setAttribute("aria-checked", String(other === made));
+          choose(mode);
+        }, { role: "radio", "aria-checked": String(index === all.length - 1) });
+        modes.append(made);
+      });
+    },
+    setPlaying(isPlaying) {
+      player.replaceChildren(makeIcon(isPlaying ? "pause" : "play"));
+      player.title = isPlaying ? __("Pause (Space)") : __("Play (Space)");
+      player.setAttribute("aria-label", player.title);
+    },
+    setFrames(frames, nameOf, ends) {
+      count = frames.length;
+      slider.max = count;
+      time.dataset.whole = count ? seconds(frames[count - 1].at) : seconds(0);
+      strip.replaceChildren(
+        ...ticksOf(ends, count).map((frame) => {
+          const tick = make("span", `ar-tick ar-${frame.node ? frame.status : `run-${frame.status}`}`);
+          tick.style.left = `${(100 * frame.n) / count}%`;
+          tick.title = frame.node
+            ? `${nameOf(frame.node)}: ${frame.status.replace("_", " ")}`
+            : frame.words;
+          return tick;
+        }),
+      );
+    },
+    show(n, frame) {
+      at = n;
+      slider.value = n;
+      const said = frame ? frame.words : __("Before the first event.");
+      slider.setAttribute("aria-valuetext", __("%1 of %2: %3", n, count, said));
+      words.textContent = said;
+      place.textContent = `${n} / ${count}`;
+      time.textContent = `${seconds(frame ? frame.at : 0)} / ${time.dataset.whole || seconds(0)}`;
+    },
   };
 }

@@ -10,12 +10,10 @@ import { __ } from "./wording.js";
 export default asWidget(showElsewhere, (host) => standIn(host.get("place"), (el) => showRunForm(host, el)));
 
 export function showRunForm(host, el) {
-  const root = make("section", "attractor-ui ag-card al-run-form");
-  root.setAttribute("aria-label", __("Run %1", host.get("caption") || __("the pipeline")));
+  const root = make("section", "attractor-ui ag-card al-run-form", "", { "aria-label": __("Run %1", host.get("caption") || __("the pipeline")) });
   keepKeys(root);
   const form = makeGateForm({ name: "inputs", fields: host.get("fields") });
-  const said = make("pre", "al-run-said");
-  said.setAttribute("role", "alert");
+  const said = make("pre", "al-run-said", "", { role: "alert" });
   const run = makeButton("al-button al-run-start", __("Run"), __("Start a run with these values"), () => {
     said.textContent = "";
     run.disabled = true;

@@ -3,10 +3,7 @@
 import { make } from "./parts.js";
 
 export function makeSourcePane(label) {
-  const element = make("div", "as-pane");
-  element.tabIndex = 0;
-  element.setAttribute("role", "region");
-  element.setAttribute("aria-label", label);
+  const element = make("div", "as-pane", "", { tabIndex: 0, role: "region", "aria-label": label });
   let rows = [];
   return {
     element,

@@ -1,7 +1,7 @@
 // What can be done with the stage that is looked at: fork, rewind, pin. Each button shows the call that does the same,
 // and says why where it is off. `onAct(request)` sends a request; what comes of it comes back through `answer`.
 
-import { make, makeButton } from "./parts.js";
+import { make, makeButton, onCommandEnter } from "./parts.js";
 import { makeCopy } from "./texts.js";
 import { __ } from "./wording.js";
 
@@ -9,16 +9,14 @@ const SLOW_ACTION_MS = 1500;
 const ACTION_BUSY = __("The kernel is busy. It will do this when it is free.");
 const NOT_LOST = __("Later stages are set aside. They stay in the log, and nothing is lost.");
 const ASIDE = { fork: __("Not now"), rewind: __("Not now") };
+const SLOW_ANSWER_MS = 1500;
+const MAX_MESSAGE_CHARACTERS = 20000; // model/instruction.py
 
 export function makeStageActions(onAct) {
-  const element = make("section", "as-actions");
-  element.setAttribute("aria-label", __("Actions for this stage"));
-  element.hidden = true;
   const bar = make("div", "as-buttons");
   const why = make("p", "as-why");
-  const panel = make("div", "as-panel");
-  panel.hidden = true;
-  element.append(bar, why, panel);
+  const panel = make("div", "as-panel", "", { hidden: true });
+  const element = make("section", "as-actions", [bar, why, panel], { "aria-label": __("Actions for this stage"), hidden: true });
 
   const makeAction = (name) => {
     const button = makeButton("al-button as-button", "", "", () => {
@@ -120,12 +118,7 @@ export function makeStageActions(onAct) {
         typed.set(name(), field.value);
         showCall();
       });
-      field.addEventListener("keydown", (event) => {
-        if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
-        event.preventDefault();
-        event.stopPropagation();
-        box.go.click();
-      });
+      onCommandEnter(field, () => box.go.click());
       box.top.append(label, hint);
     }
     showCall();
@@ -154,8 +147,7 @@ export function makeStageActions(onAct) {
       under.say(words, isProblem);
       return;
     }
-    const line = make("p", isProblem ? "as-problem" : "as-said", words);
-    line.setAttribute("role", isProblem ? "alert" : "status");
+    const line = make("p", isProblem ? "as-problem" : "as-said", words, { role: isProblem ? "alert" : "status" });
     panel.replaceChildren(line, ...(call ? [makeCallLine(call)] : []));
     panel.hidden = false;
   }
@@ -211,20 +203,16 @@ export function makeStageActions(onAct) {
 
 // Words, room for fields, the call, and two buttons; what is said against it stands there, too.
 function makeForm({ words, go, aside, onGo, onAside }) {
-  const element = make("div", "as-form");
   const top = make("div", "");
   if (words) top.append(make("p", "as-words", words));
   const callLine = make("div", "");
-  const problem = make("p", "as-problem");
-  problem.setAttribute("role", "alert");
-  problem.hidden = true;
+  const problem = make("p", "as-problem", "", { role: "alert", hidden: true });
   const goButton = makeButton("al-button as-go", go, "", () => {
     if (goButton.getAttribute("aria-disabled") === "true") return;
     onGo();
   });
-  const row = make("div", "as-buttons");
-  row.append(goButton, makeButton("al-button", aside, "", onAside));
-  element.append(top, problem, row, callLine);
+  const row = make("div", "as-buttons", [goButton, makeButton("al-button", aside, "", onAside)]);
+  const element = make("div", "as-form", [top, problem, row, callLine]);
   element.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
     event.preventDefault();
@@ -251,10 +239,83 @@ function makeForm({ words, go, aside, onGo, onAside }) {
 
 // The call that does the same, to be copied.
 export function makeCallLine(call) {
-  const box = make("div", "as-call");
-  box.append(make("span", "al-dim", __("In Python")), make("pre", "", call), makeCopy(call));
-  return box;
+  return make("div", "as-call", [make("span", "al-dim", __("In Python")), make("pre", "", call), makeCopy(call)]);
 }
 
 // A call with another prompt: a JSON text is a text of Python, too.
 const withPrompt = (call, prompt) => call.replace(/\)$/, () => `, prompt=${JSON.stringify(prompt)})`);
+
+// A field in the inspector of a model stage that can still be told something. `onTell(request)` sends the message;
+// what comes of it comes back through `answer`. What was begun stays with its stage.
+
+export function makeStageMessage(onTell) {
+  const label = make("label", "as-label", __("Tell this stage something"));
+  const field = make("textarea", "as-text", "", { rows: 2, maxLength: MAX_MESSAGE_CHARACTERS });
+  label.append(field);
+  const go = makeButton("al-button as-tell", __("Tell"), "", () => send());
+  const row = make("div", "as-buttons", [go]);
+  const said = make("div", "");
+  const element = make("form", "as-message", [label, row, said], { hidden: true });
+
+  const typed = new Map(); // by stage
+  let place = null; // {node, visit, branch}
+  let sent = null; // the request that was not answered yet
+  let timer = 0;
+
+  const setBusy = (isBusy) => go.setAttribute("aria-disabled", String(isBusy || !field.value.trim()));
+
+  function say(words, { isProblem = false, call = "" } = {}) {
+    const line = make("p", isProblem ? "as-problem" : "as-said", words, { role: isProblem ? "alert" : "status" });
+    said.replaceChildren(line, ...(call ? [makeCallLine(call)] : []));
+  }
+
+  function send() {
+    if (sent || !place || !field.value.trim()) return;
+    const key = crypto.randomUUID?.() || `${Date.now()} ${Math.random()}`; // a page that is not served safely has none
+    sent = { ...place, call: "tell", text: field.value, key };
+    setBusy(true);
+    timer = setTimeout(() => say(__("This takes longer. The answer follows here.")), SLOW_ANSWER_MS);
+    onTell(sent);
+  }
+
+  element.addEventListener("submit", (event) => event.preventDefault());
+  field.addEventListener("input", () => {
+    typed.set(place.node, field.value);
+    setBusy(Boolean(sent));
+  });
+  onCommandEnter(field, send);
+
+  return {
+    element,
+    // The stage that is shown; whether it can be told something.
+    show(canBeTold, about) {
+      const isSame = place && about && place.node === about.node;
+      if (!isSame) {
+        clearTimeout(timer);
+        sent = null;
+        said.replaceChildren();
+        field.value = about ? typed.get(about.node) || "" : "";
+      }
+      place = about ? { node: about.node, visit: about.visit ?? null, branch: about.branch || "" } : null;
+      const isOpen = Boolean(canBeTold && place);
+      element.hidden = !isOpen && !said.childElementCount; // what was said of the last message stays to be read
+      label.hidden = row.hidden = !isOpen;
+      setBusy(Boolean(sent));
+    },
+    // What came of a message.
+    answer(message) {
+      if (!place || !sent || message.node !== place.node) return;
+      clearTimeout(timer);
+      sent = null;
+      if (message.problem) {
+        say(message.problem, { isProblem: true });
+      } else {
+        typed.delete(place.node);
+        field.value = "";
+        say(message.said.words, message.said);
+      }
+      setBusy(false);
+    },
+    close: () => clearTimeout(timer),
+  };
+}

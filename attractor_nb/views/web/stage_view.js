@@ -3,18 +3,15 @@
 import { makeBeneath } from "./beneath.js";
 import { asWidget } from "./host.js";
 import { makeInspector } from "./inspector.js";
-import { keepKeys, make } from "./parts.js";
+import { makeView } from "./parts.js";
 import { showElsewhere, standIn } from "./place.js";
 import { __ } from "./wording.js";
 
 export default asWidget(showElsewhere, (host) => standIn(host.get("place"), (el) => showStageAlone(host, el)));
 
 export function showStageAlone(host, el) {
-  const root = make("div", "attractor-ui al-stage-alone");
-  root.setAttribute("role", "region");
-  keepKeys(root);
   const stage = host.get("stage");
-  root.setAttribute("aria-label", __("Stage %1", stage.node));
+  const root = makeView("al-stage-alone", __("Stage %1", stage.node));
   const inspector = makeInspector({
     onAsk: (request) => host.send({ kind: "inspect", ...request }),
     onAct: (request) => host.send({ kind: "act", ...request }),

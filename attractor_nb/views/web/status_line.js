@@ -10,15 +10,12 @@ const RUN_WORDS = {
 
 // `onMore` is called by who wants to see all that is under way.
 export function makeStatusLine(stop, onMore) {
-  const element = make("div", "al-line");
-  const dot = make("span", "al-dot");
-  dot.setAttribute("aria-hidden", "true");
-  const said = make("span", "al-said");
+  const dot = make("span", "al-dot", "", { "aria-hidden": "true" });
   const word = make("span", "al-word");
   const node = make("span", "al-node");
   const attempt = make("span", "al-attempt");
   const more = makeButton("al-link al-more", "", __("Show all running stages"), onMore);
-  said.append(word, node, more, attempt);
+  const said = make("span", "al-said", [word, node, more, attempt]);
   const stages = make("span", "al-number");
   const time = make("span", "al-number");
   const tokens = make("span", "al-number");
@@ -30,7 +27,7 @@ export function makeStatusLine(stop, onMore) {
     stop();
   });
   const buttons = [button];
-  element.append(dot, said, stages, time, tokens, price, gap, button);
+  const element = make("div", "al-line", [dot, said, stages, time, tokens, price, gap, button]);
 
   const tick = (line, now) => {
     const elapsed = line.is_ended || !line.at ? line.elapsed || 0 : (line.elapsed || 0) + now - line.at;

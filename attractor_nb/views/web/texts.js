@@ -13,7 +13,6 @@ export const sizeOf = (bytes) =>
 // `shown` is the tree of the text, if it has one; `modes` is what the view remembers of which texts are wanted raw, by name.
 export function makeText(text, whole, { name = "", nothing = __("Nothing."), shown = null, modes = new Map(), label = name } = {}) {
   if (!text) return makeWords(nothing);
-  const box = make("div", "al-text");
   const head = make("div", "al-text-head");
   if (name) head.append(make("span", "al-text-name", name));
   const place = make("div", "al-text-body");
@@ -22,7 +21,7 @@ export function makeText(text, whole, { name = "", nothing = __("Nothing."), sho
   else place.append(makeRaw(text, label));
   buttons.append(makeCopy(text));
   head.append(buttons);
-  box.append(head, place);
+  const box = make("div", "al-text", [head, place]);
   if (whole) {
     const count = (number) => number.toLocaleString("en");
     box.append(makeWords(__("Cut: the first %1 of %2 characters. The file has all of it.", count(text.length), count(whole))));
@@ -69,8 +68,7 @@ async function copied(text, beside) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    const field = make("textarea", "al-unseen");
-    field.value = text;
+    const field = make("textarea", "al-unseen", "", { value: text });
     beside.after(field);
     field.select();
     const isDone = document.execCommand("copy");

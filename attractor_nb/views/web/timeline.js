@@ -3,7 +3,7 @@
 
 import { makeDrawing } from "./drawing.js";
 import { asWidget } from "./host.js";
-import { importDrawing, keepKeys, make, makeButton } from "./parts.js";
+import { importDrawing, make, makeButton, makeView } from "./parts.js";
 import { standIn } from "./place.js";
 import { __ } from "./wording.js";
 
@@ -13,14 +13,10 @@ const TIMELINE_HINT = __("Hover over a bar for its details; click it to select i
 export default asWidget(() => () => {}, (host) => standIn(host.get("place"), (el) => showTimeline(host, el)));
 
 export function showTimeline(host, el) {
-  const root = make("div", "attractor-ui at-timeline");
-  root.setAttribute("role", "region");
-  root.setAttribute("aria-label", __("Timeline of %1", host.get("caption") || __("a run")));
-  keepKeys(root);
+  const root = makeView("at-timeline", __("Timeline of %1", host.get("caption") || __("a run")));
 
   const lanes = make("div", "at-lanes");
-  const words = make("pre", "at-words", TIMELINE_HINT);
-  words.setAttribute("role", "status");
+  const words = make("pre", "at-words", TIMELINE_HINT, { role: "status" });
   const drawing = makeDrawing(host.get("graph"), host.get("marks"), { onNode: (id) => selectNode(id) });
   const heats = makeHeats();
   root.append(lanes, words, heats, drawing.element);
@@ -107,10 +103,7 @@ export function showTimeline(host, el) {
     group.setAttribute("aria-label", __("Tint the graph"));
     group.append(make("span", "al-dim", __("Tint the graph by")));
     for (const by of Object.keys(host.get("heats") || {})) {
-      const button = makeButton("al-button", by, __("Tint the graph by %1", by), () => tintBy(by));
-      button.dataset.by = by;
-      button.setAttribute("aria-pressed", "false");
-      group.append(button);
+      group.append(makeButton("al-button", by, __("Tint the graph by %1", by), () => tintBy(by), { "data-by": by, "aria-pressed": "false" }));
     }
     return group;
   }

@@ -20,8 +20,7 @@ const UNCOVER_PX = 12;
 export function makeViewport(frame, svg, before = null) {
   const box = svg.viewBox ? svg.viewBox.baseVal : null;
   let size = { width: (box && box.width) || 340, height: (box && box.height) || 120 };
-  const sheet = make("div", "ad-sheet");
-  sheet.append(svg);
+  const sheet = make("div", "ad-sheet", [svg]);
   frame.append(sheet);
   let scale = 1;
   let isFitted = false;
