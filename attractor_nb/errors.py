@@ -5,7 +5,7 @@
     │   ├── DotSyntaxError         the DOT source (spec 2)
     │   ├── ConditionSyntaxError   an edge condition (spec 10)
     │   ├── StylesheetSyntaxError  a model stylesheet (spec 8)
-    │   ├── MappingSyntaxError     what passes between a pipeline and its child (spec 9.4)
+    │   ├── MappingSyntaxError     the inputs or outputs of a child pipeline (spec 9.4)
     │   ├── InputsSyntaxError      the inputs that a graph declares (ruling 34)
     │   └── ParamsSyntaxError      a file of inputs is not JSON Lines or CSV
     ├── ValidationError            lint found errors: carries all diagnostics (spec 7.3)
@@ -21,15 +21,15 @@
     │   │   └── CassetteMiss       a replay has no recorded answer: says what changed
     │   └── WorkerLost             the worker was lost; whether the stage took effect is unknown
     ├── CheckFailed                a replayed pipeline did not do what a check expects
-    ├── GateError                  a human gate cannot take this
+    ├── GateError                  a human gate does not accept this
     │   ├── AlreadyAnswered        another answer came first (ruling 23)
     │   ├── AnswerRefused          the answer matches no choice, or its form is not valid; ask again
     │   ├── NoSuchGate             no pending gate of that name
-    │   └── GateWouldBlock         waiting here would keep the gate from ever being answered
+    │   └── GateWouldBlock         waiting here would block the answer to the gate
     ├── SessionError               the status of parallel agents (status-schema.md)
     │   ├── SessionNotFound        no session there, or none is active
     │   ├── SessionDamaged         status.json is torn, altered or foreign; says what is salvageable
-    │   ├── SessionBusy            another writer does not let go of the session
+    │   ├── SessionBusy            another writer holds the session
     │   └── IllegalTransition      a transition that is not allowed: says which are
     └── RunError                   a run or its directory
         ├── RunNotFound            no run directory there

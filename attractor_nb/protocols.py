@@ -31,7 +31,7 @@ MaybeAwaitable = T | Awaitable[T]
 class Handler(Protocol):
     """Executes the nodes of one type (spec 4.1).
 
-    One that ends by itself at its node's ``timeout`` says so by an attribute ``keeps_own_time = True``;
+    One that ends on its own at its node's ``timeout`` says so by an attribute ``keeps_own_time = True``;
     the engine ends all others. One whose stages may be executed by a worker of ``executor=`` says so by
     ``is_shippable = True``: it is pickled, and sees of the graph its node and that one's edges. One that runs
     nothing that could write a status.json says so by ``writes_status = False``, or by a method
@@ -113,7 +113,7 @@ class DescribesCalls(Protocol):
 
 @runtime_checkable
 class HasOwnModel(Protocol):
-    """A backend with its own model, for nodes that nobody names one for: for tables and estimates."""
+    """A backend with its own model, for nodes without a model: for tables and estimates."""
 
     @property
     def own_model(self) -> ModelName | None:
@@ -150,9 +150,9 @@ class ChecksGraphs(Protocol):
 
 @runtime_checkable
 class Interviewer(Protocol):
-    """Puts questions to people (spec 6.1).
+    """Asks users questions (spec 6.1).
 
-    One that has nobody to ask says so by an attribute ``refuses_all = True``.
+    One that has no one to ask says so by an attribute ``refuses_all = True``.
     """
 
     def ask(self, question: Question) -> MaybeAwaitable[Answer]:
@@ -164,7 +164,7 @@ class Interviewer(Protocol):
         ...
 
     def inform(self, message: str, stage: str) -> MaybeAwaitable[None]:
-        """Tell people something that asks for nothing."""
+        """Tell users something that asks for nothing."""
         ...
 
 

@@ -2,7 +2,7 @@
 
 Every message that points into a text goes through here: this is the only module that counts lines
 and columns (both 1-based, columns in characters). A span is a pair of offsets and knows its text, so
-positions cost nothing until somebody asks for them. A text may be *embedded* in another one, as a
+positions cost nothing until requested. A text may be *embedded* in another one, as a
 condition is in a DOT string: its spans then point into the outer file, through the escapes.
 """
 
@@ -174,7 +174,7 @@ def render_excerpt(span: Span) -> list[str]:
     length = max(1, min(end - start, line_end - line_start - column + 1))
     cut = 0
     if line_end - line_start > MAX_EXCERPT_COLUMNS:
-        # Of a long line only what is shown is copied: thousands of spans may stand in it.
+        # Of a long line only what is shown is copied: thousands of spans may be in it.
         cut = max(0, column - 1 - MAX_EXCERPT_COLUMNS // 3)
         line_end = min(line_end, line_start + cut + MAX_EXCERPT_COLUMNS)
     raw = shown.text[line_start + cut : line_end]

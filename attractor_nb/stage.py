@@ -227,7 +227,7 @@ class StageScope(msgspec.Struct):
     children: Children | None = None  #: Factory of its child runs; None where there are none.
     #: Instructions of a supervisor that no prompt has contained yet, oldest first.
     instructions: tuple[str, ...] = ()
-    messages: tuple[str, ...] = ()  #: The same of people: what they told the run, or this node.
+    messages: tuple[str, ...] = ()  #: The same of users: what they told the run, or this node.
     inbox: InstructionSource | None = None  #: Source of further instructions; None on a worker.
     #: Way in which the attempt can receive them: ``request`` or ``turn``, set by a backend that asks for them
     #: (``more_instructions``) while it works; empty where it cannot.

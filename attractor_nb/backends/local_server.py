@@ -3,7 +3,7 @@
 A separate process, because starting the engine blocks every thread of its process, and because a
 process can be ended at any moment. It says its address and its key on one line and then serves until it is ended.
 
-Before the engine stands a guard (ruling 43), because the engine answers some paths to everybody, under any name
+A guard is in front of the engine (ruling 43), because the engine answers some paths to everybody, under any name
 and to any web page: a request needs the key, a name of this machine as its ``Host``, and no ``Origin``, which
 only a page in a browser has. The engine's own port asks for another key, which nobody else knows.
 """
@@ -50,7 +50,7 @@ def serve(model_path: str, context_tokens: int, threads: int) -> None:
 
 
 async def guard(engine_port: int, engine_key: str) -> None:
-    """Stand before the engine until cancelled, and say where, and with which key."""
+    """Guard the engine until cancelled, and publish the address and the key."""
     key = secrets.token_urlsafe(32)
     door = Doorkeeper(engine_port, engine_key, key)
     server = await asyncio.start_server(door.take, HOST, 0, limit=_MAX_HEAD_BYTES)

@@ -1,4 +1,4 @@
-"""Recording the calls of a run and replaying them: models, commands, people (docs/cassettes.md).
+"""Recording the calls of a run and replaying them: models, commands, users (docs/cassettes.md).
 
 Each wrapper is in front of one seam and knows the tape; none knows a run or another wrapper.
 """

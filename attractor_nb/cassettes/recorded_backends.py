@@ -51,7 +51,7 @@ class AbsentBackend:
     """Represents a backend in a replay, which makes no calls.
 
     Attributes:
-        inner: The backend; None when nobody knows it.
+        inner: The backend; None when it is unknown.
     """
 
     takes_attachments: Final = True
@@ -108,7 +108,7 @@ class DescribedCalls:
     """The inputs of a backend's calls beside the prompt, also for a backend that does not describe them.
 
     Args:
-        backend: The backend; None when nobody knows it: then only the prompt tells calls apart.
+        backend: The backend; None when it is unknown: then only the prompt tells calls apart.
     """
 
     def __init__(self, backend: CodergenBackend | None) -> None:

@@ -410,7 +410,7 @@ def raise_recorded(answer: Mapping[str, Any]) -> None:
     raise kind(str(plain["message"]), is_unmeasured=plain.get("is_unmeasured") is True)
 
 
-# Records and replays answers of people (spec 6.4). A replay logs and shows questions, but asks nobody.
+# Records and replays answers of users (spec 6.4). A replay logs and shows questions, but asks no one.
 
 ANSWERED_BY: Final = "cassette"
 _PRESET: ContextVar[Answer | None] = ContextVar("attractor_recorded_answer", default=None)
@@ -424,12 +424,12 @@ class PresetInterviewer:
 
     @property
     def refuses_all(self) -> bool:
-        """True if the inner interviewer has nobody to ask."""
+        """True if the inner interviewer has no one to ask."""
         return getattr(self._inner, "refuses_all", False)
 
     @property
     def waits_for_others(self) -> bool:
-        """True if the inner interviewer never answers by itself."""
+        """True if the inner interviewer never answers on its own."""
         return getattr(self._inner, "waits_for_others", False)
 
     async def ask(self, question: Question) -> Answer:

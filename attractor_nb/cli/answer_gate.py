@@ -97,7 +97,7 @@ def record_answer(logs_root: Path, given: GivenAnswer) -> InterviewCompleted:
 
 
 def _own(logs_root: Path, clock: SystemClock) -> DirectoryRunStore:
-    """Own the directory in which the run stands: its latest restart's, where there was one."""
+    """Own the directory in which the run is now: its latest restart's, where there was one."""
     return DirectoryRunStore.open(current_directory(logs_root), durability="full", clock=clock)
 
 

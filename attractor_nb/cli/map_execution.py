@@ -301,7 +301,7 @@ def _result_plain(result: MapResult) -> dict[str, Any]:
 
 
 class MapProgress:
-    """Shows how a map stands: at a terminal a bar that moves and a line for each failure, else a line a row.
+    """Shows the state of a map: at a terminal a bar that moves and a line for each failure, else a line a row.
 
     Lines are written by their own thread: a reader that is slow holds up no row.
 
@@ -366,7 +366,7 @@ class MapProgress:
         return Group(bar, Text(fitted(map_headline(view), self._terminal.columns - 1), no_wrap=True))
 
 
-# A map of a directory: watched until nobody works at it, and what is wrong with it.
+# A map of a directory: watched until it is inactive, and what is wrong with it.
 
 INTERVAL_SECONDS: Final = 0.5
 LOOK_FACTOR: Final = 10
@@ -374,7 +374,7 @@ LOOK_FACTOR: Final = 10
 
 
 def watch_map(directory: Path, *, is_once: bool, is_json: bool) -> ExitCode:
-    """Show a map until nobody works at it."""
+    """Show a map until it is inactive."""
     found = read_stored_map(directory)
     if is_once:
         if is_json:

@@ -1,6 +1,6 @@
 """Events of a run as lines of progress: one line for each stage, when it has ended.
 
-What is going on moves beneath the lines, at a terminal only: each stage under way, its seconds, and, of one
+Active work is shown below the lines, at a terminal only: each stage under way, its seconds, and, of one
 that is alone, the end of the text that is being written. A stage in a branch has the branch's path before its
 name. While a question waits for an answer at a terminal nothing else is written. Reads events; knows no run
 and no engine.
@@ -394,7 +394,7 @@ class StageWords:
 
 
 def shown_path(path: str) -> str:
-    """The path of a branch as people read it, on one line.
+    """The path of a branch as users read it, on one line.
 
     >>> shown_path("fan/a%20b")
     'fan/a b'

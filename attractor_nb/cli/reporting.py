@@ -30,7 +30,7 @@ def exit_code_of(error: AttractorError) -> ExitCode:
 
 
 def report(error: AttractorError, *, is_json: bool) -> None:
-    """Print an error: for people on stderr, for programs as the one JSON document on stdout.
+    """Print an error: for users on stderr, for programs as the one JSON document on stdout.
 
     That nobody reads it changes nothing: the exit code of the error holds.
     """
@@ -181,7 +181,7 @@ class ExitCode(IntEnum):
     PAUSED = 3
     """The run is paused, at a gate or after a number of stages: a resume continues, once the gate is answered."""
     INTERRUPTED = 130
-    """Ctrl-C or a request to end; a run that was going on can be resumed."""
+    """Ctrl-C or a request to end; a run that was active can be resumed."""
 
     @classmethod
     def of(cls, status: str, *, is_unmeasured: bool = False) -> ExitCode:

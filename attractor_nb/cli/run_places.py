@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def usual_server() -> str | None:
-    """The server of this shell, where nobody names another one."""
+    """The server of this shell, by default."""
     return os.environ.get(SERVER_VARIABLE) or None
 
 

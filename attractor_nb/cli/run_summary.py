@@ -1,4 +1,4 @@
-"""The summary of a run: a few lines for people, JSON for programs."""
+"""The summary of a run: a few lines for users, JSON for programs."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class WatchedRun:
         self.trouble = words
 
     def lose(self, reason: str) -> None:
-        """Nobody works at it any more, and it did not say so."""
+        """No process works on it any more, and it did not say so."""
         node = next(iter(self.view.active_nodes), "")
         self.take(PipelineInterrupted(reason=reason, next_node=node, duration=self.elapsed(self._latest)))
 
@@ -162,10 +162,10 @@ class RunFollower:
     """Looks at a run directory again and again; iterate it.
 
     Each look gives the events that have come since the last one, the first all that are there. It ends when
-    nobody works at the run. A restart is followed into its directory.
+    no process works on the run. A restart is followed into its directory.
 
     Attributes:
-        is_live: Whether somebody worked at the run when it was last looked at.
+        is_live: Whether a process worked on the run when it was last looked at.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class RunFollower:
         wait: Callable[[float], object] = time.sleep,
         is_once: bool = False,
     ) -> None:
-        """Stand before the first event.
+        """Start before the first event.
 
         Args:
             logs_root: The run directory.

@@ -49,7 +49,7 @@ NOT_HERE: Final = "answer it where the run works"
 
 
 def watch_directory(logs_root: Path, *, is_once: bool, is_json: bool) -> ExitCode:
-    """Show the run of a directory until nobody works at it."""
+    """Show the run of a directory until it is inactive."""
     from attractor_nb.runtime.stored_execution import LOST_OWNER  # noqa: PLC0415 - of a server nothing is loaded that runs
 
     run = WatchedRun(_graph_of(logs_root))
@@ -155,7 +155,7 @@ def _gathered(events: Iterable[Event]) -> Batches:
 def _show(
     run: WatchedRun, batches: Batches, how: Callable[[InterviewStarted], str], *, is_once: bool, is_json: bool
 ) -> ExitCode:
-    """Show what happens until it is over; what stays behind says how the run stands."""
+    """Show what happens until it is over; the last line says the status of the run."""
     terminal = Terminal(sys.stdout, name_columns=name_columns(run.graph))
     if is_json:
         return _print_events(run, batches)

@@ -234,7 +234,7 @@ def with_options(
     """Let a command take the options of ``source``, and give it what ``source`` makes of them.
 
     Args:
-        parameter: The command's parameter, keyword-only, in whose place the options stand.
+        parameter: The command's parameter, keyword-only, that the options replace.
         source: Makes its value; all its parameters are options with defaults.
         without: Options that this command does not have: they keep their defaults.
         only: The options that it has; empty for all.

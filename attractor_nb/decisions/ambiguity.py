@@ -95,7 +95,7 @@ def settle_loss(
     Args:
         plan: The compiled graph.
         planned: The node.
-        state: Where the run stands: the attempt is in flight.
+        state: Position of the run: the attempt is in flight.
         reason: How the worker was lost.
         losses: How many workers this visit has lost, this one included.
     """

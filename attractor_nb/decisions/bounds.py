@@ -50,7 +50,7 @@ class RunPosition(msgspec.Struct, frozen=True):
     completed: Sequence[str]  #: Ids of the stages executed so far, in order.
     node_id: str  #: The node that is next, or under way.
     moment: str = ""  #: State of the run there, when it is more than about to begin.
-    outer: RunPosition | None = None  #: For a branch: where its fan-out stands, of which the cycle may be.
+    outer: RunPosition | None = None  #: For a branch: position of its fan-out, in whose cycle it may be.
 
     @property
     def cycle(self) -> str:
@@ -173,7 +173,7 @@ def exceeded(
         usage: What the run has consumed so far.
         elapsed_seconds: Running time so far.
         completed: Ids of the stages executed so far, in order.
-        outer: For a branch: where its fan-out stands.
+        outer: For a branch: position of its fan-out.
     """
     where = RunPosition(completed, node_id, outer=outer)
     if steps >= bounds.max_steps:
@@ -191,7 +191,7 @@ def exceeded(
 def used_up(bounds: RunBounds, usage: Usage, elapsed_seconds: float, where: RunPosition) -> BoundReached | None:
     """The bound that forbids further spending, or None when it is allowed. Checked before each attempt.
 
-    A cost or token bound of 0 lets free stages continue. Sums of prices are compared as people add them:
+    A cost or token bound of 0 lets free stages continue. Sums of prices are compared as decimals:
     ten times 0.1 is 1.
     """
     budget = bounds.max_budget_usd
@@ -370,7 +370,7 @@ class Claim(msgspec.Struct, eq=False):
 
     account: Account  #: The account that it belongs to.
     spender: str  #: The spender, for the words of a refusal: a node.
-    ceiling: Usage | None = None  #: The most that it can cost; None when nobody knows.
+    ceiling: Usage | None = None  #: The most that it can cost; None when it is unknown.
     kind: str = ""  #: Kind of a claim whose maximum is unknown.
     maximum: tuple[float, float] = _UNKNOWN  #: USD and tokens that are held for it, once it is granted.
     refused: BoundReached | None = None  #: Reason of the refusal; None when it was granted.
@@ -380,7 +380,7 @@ class Reservations(msgspec.Struct):
     """The claims of all accounts beneath one."""
 
     waiting: list[Claim] = []  #: Claims that are neither granted nor refused, in their order.
-    #: By kind: USD and tokens of the dearest claim so far of which nobody knew the most.
+    #: By kind: USD and tokens of the dearest claim so far of unknown maximum.
     highest: dict[str, tuple[float, float]] = {}
 
     def decide(self) -> list[Claim]:
@@ -423,5 +423,5 @@ class Reservations(msgspec.Struct):
 
 
 def _fits(bound: float | None, amount: float) -> bool:
-    """True if a bound holds; sums of prices are compared as people add them."""
+    """True if a bound holds; sums of prices are compared as decimals."""
     return bound is None or amount <= bound or math.isclose(amount, bound)

@@ -51,7 +51,7 @@ _FORMS: Final = 'a node ("plan"), an edge ("plan->review"), "after:plan", "on:er
 class Breakpoint(msgspec.Struct, frozen=True):
     """A place at which a run pauses."""
 
-    text: str  #: As people write it; the same text is the same breakpoint.
+    text: str  #: As users write it; the same text is the same breakpoint.
     path: str = ""  #: Nodes whose child runs lead there: ``review>``; empty for the run itself.
     node: str = ""  #: Stop before it, or after it; empty for the other kinds.
     visit: int = 0  #: Only before this visit; 0 for each.
@@ -171,7 +171,7 @@ def first_to_stop(
     return None
 
 
-# The moments of a walk at which a run may pause, as breakpoints and people see them.
+# The moments of a walk at which a run may pause, as breakpoints and users see them.
 
 
 def moment_before(plan: Plan, state: RunState, started: StageStarted, lookup: Callable[[str], object]) -> WalkMoment:
@@ -223,7 +223,7 @@ def stop_at(moment: WalkMoment, why: str, *, number: int, path: str, branch: str
     """The stop of a walk, as it is shown.
 
     Args:
-        moment: Where it stands.
+        moment: Position of the stop.
         why: The breakpoint, ``step`` or ``pause``.
         number: Number of the stop.
         path: Nodes whose child runs lead to the run.

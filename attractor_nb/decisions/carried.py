@@ -1,4 +1,4 @@
-"""The context carried into an attempt, as a page for people (``carried.md``; spec 5.4)."""
+"""The context carried into an attempt, as a page for users (``carried.md``; spec 5.4)."""
 
 from __future__ import annotations
 

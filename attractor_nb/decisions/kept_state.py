@@ -94,7 +94,7 @@ _OF_RUN: Final = [name for name in KeptRun.__struct_fields__ if name != "state"]
 
 
 def checkpoint_entries(state: RunState) -> dict[str, Any]:
-    """The entries of a checkpoint that say where the run stands, as JSON values."""
+    """The entries of a checkpoint with the position of the run, as JSON values."""
     return KeptRun(**_kept(state)).to_plain()
 
 

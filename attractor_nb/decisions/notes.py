@@ -1,7 +1,7 @@
 """Notes of a run's events for later stages (spec 5.4): one line each, the same in equal runs.
 
 There are two kinds. Notable events are results: a failure, an answer, a way back. Incidents are steps towards
-a result: a retried attempt, a tool call. Warnings to people are neither: they concern keys, prices and files,
+a result: a retried attempt, a tool call. Warnings to users are neither: they concern keys, prices and files,
 not the work. A note names neither the person who answered nor the time that it took.
 """
 

@@ -430,7 +430,7 @@ def _left_under(page: PreamblePage, stage: StageSummary, key: str, lead: str) ->
 
 
 def _label_of(key: str) -> str:
-    """The label of a value that a stage has left under a key, in the words of people."""
+    """The label of a value that a stage has left under a key, in the words of users."""
     return _LABELS.get(key, "Response" if key.endswith(".response") else one_line(key, 80))
 
 

@@ -240,7 +240,7 @@ def complaint_about(answer: str, problem: str, remedy: str = _REMEDY) -> str:
 
 # The problem of a value that does not satisfy a JSON Schema, in one sentence.
 #
-# A model reads it and corrects its answer, and people compare it with what they know from elsewhere: the
+# A model reads it and corrects its answer, and users compare it with what they know from elsewhere: the
 # sentences are those of Python's jsonschema.
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")

@@ -59,7 +59,7 @@ class Step(msgspec.Struct, frozen=True):
     #: ``lexical``, ``conditional_target``, ``retry_target``, ``fallback_retry_target``, ``graph_retry_target`` or
     #: ``graph_fallback_retry_target``; of a fan-out ``join``; of a branch that ends here ``branch_end``.
     reason: str
-    detail: str = ""  #: One line for people.
+    detail: str = ""  #: One line for users.
 
 
 def select_edge(

@@ -137,9 +137,9 @@ def unanswered_gate(plan: Plan, state: RunState, fan_out: str) -> str:
     in it. Asked under ``strict_gates``, where it fails the fan-out (ruling 39).
     """
     last = state.completed[-1] if state.completed else ""
-    stood = state.in_flight.node_id if state.in_flight else state.next_node or last
+    position = state.in_flight.node_id if state.in_flight else state.next_node or last
     stops = {*plan.surroundings[fan_out].before, plan.nodes[fan_out].join}
-    ahead = walked([stood], lambda name: (edge.target for edge in plan.nodes[name].edges), stops)
+    ahead = walked([position], lambda name: (edge.target for edge in plan.nodes[name].edges), stops)
     return next(
         (
             name

@@ -233,7 +233,7 @@ class RunState(msgspec.Struct, eq=False):
     is_blindness_reported: bool = False  #: It was said in this session that a bound cannot see all that is consumed.
     branch: str = ""  #: Path of the branch that this is the state of; empty for the run itself.
     root: RunState | None = None  #: For a branch: the state of the run.
-    #: For the run: where the branches stand that are under way.
+    #: For the run: the positions of its active branches.
     branches: BranchStates = msgspec.field(default_factory=BranchStates)
 
     @property

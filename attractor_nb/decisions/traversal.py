@@ -66,7 +66,7 @@ def traverse(
 
     Args:
         plan: The compiled graph.
-        state: Where the run stands; updated with each commit.
+        state: Position of the run; updated with each commit.
         context: The run's context.
         run_id: For preambles.
         uniform: Gives the jitter of retry delays.
@@ -112,7 +112,7 @@ def traverse_branch(
 
     Args:
         plan: The compiled graph.
-        state: Where the branch stands; updated with each commit.
+        state: Position of the branch; updated with each commit.
         context: The branch's own context.
         join: Where the branches meet, or empty.
         run_id: For preambles.

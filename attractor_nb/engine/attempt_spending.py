@@ -103,7 +103,7 @@ class Spending:
             self._release(claim)
 
     async def around(self, work: Callable[[], Awaitable[Any]], kind: str) -> Any:
-        """Do work of which nobody knows what it can cost at most; that is held until the attempt is settled."""
+        """Do work of unknown maximum cost; that is held until the attempt is settled."""
         if self._funds is not None:
             self._whole = await self._claimed(self._funds, None, kind)
         return await work()
@@ -207,7 +207,7 @@ class BudgetQueue:
             raise
 
     def release(self, claim: Claim, actual: Usage | None = None) -> None:
-        """Take back a claim that was made, however it stands, and let others continue."""
+        """Take back a claim that was made, in any state, and let others continue."""
         self._waiting.pop(claim, None)
         with self.lock:
             self._reservations.release(claim, actual)
@@ -264,7 +264,7 @@ class Funds:
             return self.account.end_for(spender)
 
     async def claim(self, spender: str, maximum: Usage | None = None, kind: str = "") -> Claim:
-        """Wait until there is room for the most that something can cost; None when nobody knows that.
+        """Wait until there is room for the most that something can cost; None when it is unknown.
 
         Returns:
             The claim, which may be refused.

@@ -288,7 +288,7 @@ class Attempts(msgspec.Struct):
         return Returned(returned, is_observed, writes_status, setup.plan.nodes)
 
     def _keep_failure(self, node_id: str, files: StageFiles, error: BaseException) -> None:
-        """Keep where the user's Python failed, for people."""
+        """Keep where the user's Python failed, for users."""
         if not isinstance(error, asyncio.CancelledError) and keep_traceback(files, error):
             self.setup.failures.keep(node_id, error)
 
@@ -427,7 +427,7 @@ class StoredConversation:
             store: The store of the run.
             effect: The attempt.
             branch: Path of the branch that it is in, or empty.
-            announce: Announces warnings for people.
+            announce: Announces warnings for users.
         """
         started = effect.started
         self._store = store

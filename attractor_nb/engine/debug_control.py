@@ -147,7 +147,7 @@ class Debugging:
     # -- what walks ask ------------------------------------------------------------------------------
 
     async def before(self, state: RunState, effect: Execute, attempts: Attempts) -> Execute:
-        """Stand before a visit begins, if something asks for it; the effect with what was changed."""
+        """Pause before a visit begins, if something asks for it; the effect with what was changed."""
         started, branch = effect.started, attempts.branch
         is_first = branch != "" and not state.completed
         if self._visits.get(branch) != (started.name, started.visit):
@@ -163,7 +163,7 @@ class Debugging:
         return effect if prompt is None else replace(effect, planned=_with_prompt(effect.planned, prompt))
 
     async def after(self, state: RunState, effect: Execute, attempts: Attempts, result: StageResult) -> StageResult:
-        """Stand after a stage that is not tried again, before an edge is chosen; the result as it counts."""
+        """Pause after a stage that is not tried again, before an edge is chosen; the result as it counts."""
         outcome = lasting_outcome(state, effect, result)
         if outcome is None:
             return result
@@ -206,7 +206,7 @@ class Debugging:
         return stop_at(moment, why, number=number, path=self.path, branch=branch, outcome=outcome)
 
     async def _hold(self, paused: PausedWalk) -> None:
-        """Stand until somebody has it continue; no running time goes by meanwhile, here and above."""
+        """Pause until it is continued; no running time goes by meanwhile, here and above."""
         stop, session = paused.stop, self.session
         self.hold()
         try:
@@ -467,7 +467,7 @@ class DebugSession:
         if paused.stop.number not in self.paused_walks:
             raise RunError(f"the run is no longer paused at {paused.stop.node}; nothing was changed")
 
-    # -- going on ------------------------------------------------------------------------------------
+    # -- continuing ------------------------------------------------------------------------------------
 
     def take_step(self, path: str, branch: str, *, is_first: bool) -> bool:
         """True if somebody stepped to here; the wish is fulfilled with it.

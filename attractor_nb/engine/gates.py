@@ -1,4 +1,4 @@
-"""Puts questions to people so that nothing is lost: the first durable answer wins (ruling 23).
+"""Asks users questions so that nothing is lost: the first durable answer wins (ruling 23).
 
 ``Gates`` is itself an ``Interviewer``: handlers ask it, and it asks the interviewer behind it. In
 between it logs the question with its deadline, takes answers from anywhere else (``Run.answer``: a
@@ -45,7 +45,7 @@ MAX_REFUSALS = 10
 """Most answers of one interviewer that match no choice."""
 CANCEL_GRACE_SECONDS = 1.0
 """Time limit for an interviewer to clean up after another answer came first."""
-_NO_ANSWER = "nobody did in time"
+_NO_ANSWER = "no answer in time"
 
 AnnounceSynced = Callable[[Event], None]
 
@@ -322,7 +322,7 @@ class Gates:
         return list(await asyncio.gather(*(self.ask(question) for question in questions)))
 
     async def inform(self, message: str, stage: str) -> None:
-        """Tell people something, through the log and the interviewer behind."""
+        """Tell users something, through the log and the interviewer behind."""
         message = redacted(message)
         self._announce(InterviewInformed(message=message, stage=stage))
         await call(self._inner.inform, message, stage)

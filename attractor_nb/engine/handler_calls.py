@@ -34,7 +34,7 @@ class HandlerCall(NamedTuple):
     """The way to call a handler, determined once."""
 
     execute: Callable[..., Awaitable[Any]]  #: Calls it, whatever kind of function it is.
-    keeps_own_time: bool  #: It ends by itself at the node's timeout, and knows better how: a tool, a gate.
+    keeps_own_time: bool  #: It ends on its own at the node's timeout, and knows better how: a tool, a gate.
     reserves_requests: bool  #: True if the backend enters ``StageScope.paying`` around each of its requests.
     #: True if it runs something that may write a status.json, or a function that decides it by node (ruling 42).
     writes_status: bool | Callable[[Node], bool]

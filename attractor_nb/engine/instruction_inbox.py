@@ -98,7 +98,7 @@ class Instructions:
         return next((scope.node_id for scope in reversed(self.under_way.values())), "")
 
     def texts_for(self, node: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The instructions that the next prompt of a node carries: of supervisors, and of people."""
+        """The instructions that the next prompt of a node carries: of supervisors, and of users."""
         return _by_giver(self._fold.of(node))
 
     def tell(self, node: str | None, text: object, given_by: str) -> InstructionReceipt:
@@ -154,7 +154,7 @@ class Instructions:
 
 
 def _by_giver(instructions: Iterable[Instruction]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The texts of supervisors, and those of people."""
+    """The texts of supervisors, and those of users."""
     given = tuple(instructions)
     return (
         tuple(one.text for one in given if not one.is_from_person),

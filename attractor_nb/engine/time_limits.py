@@ -62,7 +62,7 @@ class RunningTime(msgspec.Struct):
         return self._paused + (self.clock.monotonic() - self._held_since if self._holders else 0.0)
 
     def hold(self) -> None:
-        """Stand still until ``release`` has been called as often."""
+        """Pause until ``release`` has been called as often."""
         if not self._holders:
             self._held_since = self.clock.monotonic()
             self._running.clear()
@@ -122,7 +122,7 @@ async def race(
 
 
 def _forget(task: asyncio.Future[Any]) -> None:
-    """Take the late result of work that was given up, so that nobody warns about it."""
+    """Take the late result of work that was given up, so that no warning is logged."""
     if not task.cancelled():
         task.exception()
 

@@ -345,7 +345,7 @@ class RunSetup(msgspec.Struct):
     randomness: Randomness  #: Jitter and ids.
     run_id: str  #: Its id.
     debugging: Debugging  #: Pauses it between its steps.
-    instructions: Instructions  #: Its instructions, of a supervisor or of people.
+    instructions: Instructions  #: Its instructions, of a supervisor or of users.
     lifetimes: tuple[BackendLifetime, ...] = ()  #: Backends to open before and close after.
     gates: Interviewer | None = None  #: Puts the engine's own questions, as handlers put theirs.
     stop_after: int | None = None  #: Number of stages to run before pausing; None for no pause.
@@ -353,7 +353,7 @@ class RunSetup(msgspec.Struct):
     is_resumed: bool = False  #: It continues from a recorded state.
     restart_of: str = ""  #: Of a restart, the directory that it continues from; else empty.
     warning: str = ""  #: Something to say at the beginning, or empty.
-    #: The record of a rewind, to be written first: it is what makes the run stand there.
+    #: The record of a rewind, to be written first: it puts the run there.
     rewound: PipelineRewound | None = None
     #: The later directory of the run that a rewind leaves; owned until that record is written, so that nobody continues
     #: in it meanwhile.

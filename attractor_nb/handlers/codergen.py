@@ -147,7 +147,7 @@ def compose_prompt(
     attachments: Sequence[Attachment] = (),
     messages: Iterable[str] = (),
 ) -> str:
-    """The text for the model: carried context, the task, what supervisors and people said, attachments, the verdict.
+    """The text for the model: carried context, the task, what supervisors and users said, attachments, the verdict.
 
     The node is one whose variables have their values.
     """
@@ -217,7 +217,7 @@ _JUDGED_BY = ("verdict", "response_schema")
 
 
 def rendered_node(node: Node, graph: Graph, get: Callable[[str, Any], Any]) -> Node:
-    """A node with the values of the variables in what models and people read of it.
+    """A node with the values of the variables in what models and users read of it.
 
     Args:
         node: The node as the graph has it.
@@ -364,7 +364,7 @@ def _file(name: str, scope: StageScope) -> Attachment:
 
 TRUNCATED: Final = "the response was cut off by the token limit"
 UNCLOSED: Final = "is cut off: a bracket in it is never closed"
-BELOW: Final = "stands below a bracket that is never closed"
+BELOW: Final = "is after a bracket that is never closed"
 _FENCED: Final = re.compile(r"^[ \t]*```[^\n`]*\n(.*?)^[ \t]*```", re.DOTALL | re.MULTILINE)
 _OPENING: Final = re.compile(r"[{\[]")
 _TOKEN: Final = re.compile(r'"(?>(?:[^"\\]|\\(?:.|\Z))*)(?:"|\Z)|[{}\[\]]', re.DOTALL)

@@ -300,7 +300,7 @@ class Charge(Struct, frozen=True):
     max_cycles: int  #: Maximum number of these before it gives up.
     actions: frozenset[str]  #: Its actions in a cycle.
     stop: Condition | None  #: Condition on which it is done, or None.
-    guard: Condition | None  #: Condition for going on, or None.
+    guard: Condition | None  #: Condition that should hold, or None.
     escalate: Condition | None  #: Condition on which it gives up its child, or None.
     guard_function: str  #: Name of a registered guard, or empty.
     instructions: str  #: The instruction for its child, or empty.

@@ -1,4 +1,4 @@
-"""Interviewers: they put questions to people, or answer without them (spec 6).
+"""Interviewers: they ask users questions, or answer without them (spec 6).
 
 An interviewer knows only questions and answers, not handlers, runs or the notebook.
 """

@@ -73,7 +73,7 @@ class ConsoleInterviewer(SequentialInterviewer):
     async def _asked(self, question: Question) -> Answer:
         if not self.is_terminal:
             return await self._asked_by_line(question)
-        from attractor_nb.interviewers.menus import ask_by_menu  # noqa: PLC0415 - slow to import, for people only
+        from attractor_nb.interviewers.menus import ask_by_menu  # noqa: PLC0415 - slow to import, for users only
 
         if detail := shown(str(question.metadata.get("detail", ""))):
             self._print(detail)
@@ -120,7 +120,7 @@ class ConsoleInterviewer(SequentialInterviewer):
 
     def _field_asker(self) -> AskField:
         if self.is_terminal:
-            from attractor_nb.interviewers.menus import field_menu  # noqa: PLC0415 - slow to import, for people only
+            from attractor_nb.interviewers.menus import field_menu  # noqa: PLC0415 - slow to import, for users only
 
             return field_menu(self._stdin, self._stderr)
         return self._field_line

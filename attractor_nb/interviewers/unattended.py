@@ -1,6 +1,6 @@
 """Interviewers that need no terminal, and the base of all (spec 6.4).
 
-The interviewer never answers by itself. The code that receives the answer cancels the waiting.
+The interviewer never answers on its own. The code that receives the answer cancels the waiting.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class CallbackInterviewer(SequentialInterviewer):
 class DeferredInterviewer(SequentialInterviewer):
     """Waits, for the question's time or forever."""
 
-    waits_for_others = True  #: True: it never answers by itself, and the caller must get the answer elsewhere.
+    waits_for_others = True  #: True: it never answers on its own, and the caller must get the answer elsewhere.
 
     async def ask(self, question: Question) -> Answer:
         """Wait until cancelled; when the question's time is over, return its default or TIMEOUT."""
@@ -236,12 +236,12 @@ class RecordingInterviewer:
 
     @property
     def refuses_all(self) -> bool:
-        """True if the inner interviewer has nobody to ask."""
+        """True if the inner interviewer has no one to ask."""
         return getattr(self._inner, "refuses_all", False)
 
     @property
     def waits_for_others(self) -> bool:
-        """True if the inner interviewer never answers by itself."""
+        """True if the inner interviewer never answers on its own."""
         return getattr(self._inner, "waits_for_others", False)
 
     @property

@@ -53,7 +53,7 @@ class ReadingStoppedError(Exception):
 
     Attributes:
         offset: Where reading stopped; the length of the text when it ended too early.
-        expected: Names of the terminals that could have stood there.
+        expected: Names of the terminals that were expected there.
     """
 
     def __init__(self, offset: int, expected: frozenset[str]) -> None:
@@ -147,7 +147,7 @@ class Tables(NamedTuple):
     rules: Sequence[tuple[str, int, str]]  #: Per rule, the symbol it makes, how many values it takes, and its name.
     #: Name and pattern of each terminal that the grammar itself spells, in the order in which lark tries them.
     terminals: Sequence[tuple[str, str]]
-    ignored: frozenset[str]  #: Names of the terminals that may stand anywhere.
+    ignored: frozenset[str]  #: Names of the terminals that are allowed anywhere.
 
 
 @cache

@@ -418,7 +418,7 @@ def value_span(thing: AttributedElement, name: str) -> Span | None:
 def embedded_text(thing: AttributedElement, name: str, value: str) -> SourceText:
     """The value of an attribute as a text whose spans point into the source.
 
-    When a transform changed the value, or it never stood in a source, its spans point into itself, and it has the name
+    When a transform changed the value, or it was never in a source, its spans point into itself, and it has the name
     of the file that it was read from.
     """
     found = thing.attr_spans.get(name)

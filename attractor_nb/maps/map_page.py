@@ -1,6 +1,6 @@
 """``map.export_html()``: a whole map as one file that opens anywhere, without a kernel and without a network.
 
-The page is its own table: all of it is there for who runs no script, and with it the rows can be sorted and found.
+The page is its own table: all of it also works without script, and with it the rows can be sorted and found.
 It is for sending away, so everything in it is without secrets, and nothing says where on this machine the map lies.
 """
 

@@ -268,7 +268,7 @@ def record_of(thing: object) -> MapRecord:
         if held.view.is_ended:  # as it ended then, whatever a resume has made of its directory
             return _from_memory(held.result() if hasattr(held, "result") else held)
         if held.directory is None:
-            raise OptionError("the map goes on, and nothing of it is kept", hint="wait for its result()")
+            raise OptionError("the map is active, and nothing of it is stored", hint="wait for its result()")
         return read_map_record(held.directory)
     return read_map_record(as_path(cast("Any", getattr(thing, "logs_root", thing)), "the map"))
 

@@ -150,7 +150,7 @@ class Child(Protocol):
         ...
 
     async def stop(self) -> None:
-        """Stop it within a second where it stands, so that this stage can take it up when it is run again."""
+        """Stop it within a second at its current stage, so that this stage can take it up when it is run again."""
         ...
 
 

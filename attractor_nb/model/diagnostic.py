@@ -51,7 +51,7 @@ class Diagnostic:
         node_id: The node concerned, or empty.
         edge: Source and target of the edge concerned, or None.
         fix: How to fix it, or None.
-        span: Where it stands, or None.
+        span: Its place, or None.
     """
 
     rule: str

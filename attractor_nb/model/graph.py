@@ -50,7 +50,7 @@ class Node(_Placed, frozen=True):
         derived_classes: Classes from the labels of enclosing subgraphs, outermost first (spec 2.10).
         is_implicit: It appears only in edges (ruling 4).
         span: Its declaration, or its first mention.
-        attr_spans: Where each attribute stands; a default's span is in its default block.
+        attr_spans: Place of each attribute; a default's span is in its default block.
     """
 
     id: str
@@ -176,7 +176,7 @@ class Edge(_Placed, frozen=True):
         target: Id of the node it enters.
         attrs: Every attribute, defaults included.
         span: The ``source -> target`` text, or for a chain the two ids concerned.
-        attr_spans: Where each attribute stands.
+        attr_spans: Place of each attribute.
     """
 
     source: str

@@ -7,7 +7,7 @@ from typing import Final, Literal
 from attractor_nb.model.record import Record
 
 MAX_INSTRUCTION: Final = 20_000
-"""Characters of one instruction: it stands whole in prompts and in the log."""
+"""Characters of one instruction: it is whole in prompts and in the log."""
 Reach = Literal["request", "turn", "attempt", "prompt"]
 """Way in which an instruction reaches a model: see ``InstructionReceipt``."""
 

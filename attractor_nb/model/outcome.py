@@ -192,7 +192,7 @@ class Outcome(Record, frozen=True):
         preferred_label: The edge label to follow, or empty.
         suggested_next_ids: Targets to prefer, in order.
         context_updates: Keys to merge into the run's context.
-        notes: A summary for people.
+        notes: A summary for users.
         failure_reason: Why, when the status is FAIL or RETRY; the notes, where nobody said.
         is_terminal: The failure is permanent: retrying cannot help (Appendix D).
         usage: What model calls consumed, if any.

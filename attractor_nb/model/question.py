@@ -1,4 +1,4 @@
-"""Questions to people and their answers (spec 6.2, 6.3; rulings 23, 24)."""
+"""Questions to users and their answers (spec 6.2, 6.3; rulings 23, 24)."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def as_result(status: str) -> str:
 
 
 def shown_status(status: str) -> str:
-    """The word that people read for a status that is recorded: a result and a list say the same of a success.
+    """The word that users read for a status that is recorded: a result and a list say the same of a success.
 
     >>> shown_status("completed"), shown_status("failed"), shown_status("paused")
     ('success', 'failed', 'paused')
@@ -86,7 +86,7 @@ class NodeStatus(StrEnum):
 
     letter: str  #: Its sign in texts.
     row: str  #: Style of its row in a table: ``ok``, ``error``, ``warn``, or empty.
-    is_active: bool  #: Something is going on in it now.
+    is_active: bool  #: It is being worked on now.
 
     PENDING = "pending", "\N{EN DASH}"
     RUNNING = "running", "\N{BLACK CIRCLE}"

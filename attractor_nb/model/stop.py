@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 class Stop(msgspec.Struct, frozen=True):
-    """A place at which a run, or a branch of it, stands until somebody has it continue."""
+    """A place at which a run, or a branch of it, is paused until it is continued."""
 
     number: int  #: Ordinal of the stop in this session, from 1.
     node: str  #: The stage that is next, or that has just ended.
     moment: str  #: ``before`` the stage, or ``after`` it, before an edge is chosen.
     visit: int  #: Number of its visit.
     breakpoint: str  #: Reason of the stop: the text of a breakpoint, ``step`` or ``pause``.
-    branch: str = ""  #: Path of the branch that stands, or empty.
+    branch: str = ""  #: Path of the paused branch, or empty.
     path: str = ""  #: Nodes whose child runs lead there: ``review>``; empty for the run itself.
     edge: str = ""  #: The edge by which the stage is entered: ``plan->review``; empty after a jump and ``after`` it.
     #: ``before``: outcome of the previous stage, None at the first; ``after``: its own.

@@ -1,7 +1,7 @@
 """Nodes and attributes in the text of an ``%%attractor`` cell, finished or not (pure).
 
 A text that somebody is writing does not parse, so it is scanned: for the nodes that it mentions, and for the
-attributes that stand with them and with the graph.
+attributes that are sent with them and with the graph.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ def _value(text: str) -> str:
 
 
 def node_ids(body: str, unfinished: str) -> list[str]:
-    """Identifiers that are where a node's id may stand, in order of first mention.
+    """Identifiers at the places of node ids, in order of first mention.
 
     The word under the cursor is left out when it is only mentioned there.
 

@@ -321,7 +321,7 @@ class AttractorMagics(Magics):
     @argument("directory", nargs="?", default="", help="the session's directory; the active one here")
     @argument("--wait", action="store_true", help="return when the session has ended")
     def attractor_watch(self, line: str) -> None:
-        """Show how the agents of a session stand, until all have ended."""
+        """Show the agents of a session, until all have ended."""
         from attractor_nb.notebook.live.live_tables import watch_session  # noqa: PLC0415 - as above
 
         options = _read(self.attractor_watch, line)

@@ -28,7 +28,7 @@ class Reopener(anywidget.AnyWidget):
     _css = widget_styles()
 
     def __init__(self, open_run: Callable[[Any, str], object]) -> None:
-        """Make it; ``open_run`` takes a run and the key of its place, and has its view stand in there."""
+        """Make it; ``open_run`` takes a run and the key of its place, and shows its view there."""
         super().__init__()
         self._open_run = open_run
         self.on_msg(self._on_message)

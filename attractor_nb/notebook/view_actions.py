@@ -259,7 +259,7 @@ class TimelineView(PastView):
 
     def follow(self, when_done: Callable[[], None]) -> None:
         """Follow a live run in a thread; at its end call ``when_done``."""
-        if sys.platform == "emscripten":  # no threads: shown as it stood
+        if sys.platform == "emscripten":  # no threads: shown in its current state
             return
         context = contextvars.copy_context()  # carries the cell's identity; see ``painting``
         target: tuple[Any, ...] = (self._follow, when_done)

@@ -65,7 +65,7 @@ class Previewing(Definition):
         """The model that answers each node's prompt, and the rule of stylesheet or graph that decides it (spec 8.5).
 
         Args:
-            backend: The backend whose own model holds for nodes that nobody names one for; this pipeline's
+            backend: The backend whose own model holds for nodes without a model; this pipeline's
                 by default.
         """
         return run_estimate.model_report(self.graph, self._defaults["backend"] if backend is None else backend)
@@ -83,7 +83,7 @@ class Previewing(Definition):
 
         Args:
             params: Inputs of the run: conditions on the likely path see them, and prompts have their text.
-            backend: The backend whose own model holds for nodes that nobody names one for.
+            backend: The backend whose own model holds for nodes without a model.
             assumptions: What is taken for granted where nothing says otherwise.
 
         Raises:
@@ -223,7 +223,7 @@ class Pipeline(Starting, ResumingDirectory, OverRows, ResumingMap, Trying, Filli
 
     def edit(self) -> Editor:
         """An editor of the text: each change is the smallest one, is linted, and can be taken back."""
-        from attractor_nb.studio.edit.editor import Editor  # noqa: PLC0415 - for who edits
+        from attractor_nb.studio.edit.editor import Editor  # noqa: PLC0415 - only for editing
 
         return Editor(self)
 

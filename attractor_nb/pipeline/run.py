@@ -88,13 +88,13 @@ class RunPast(Execution):
 
     @property
     def debugger(self) -> Debugger:
-        """Breakpoints, steps, and changes while the run stands."""
+        """Breakpoints, steps, and changes while the run is paused."""
         from attractor_nb.studio.debugger import Debugger  # noqa: PLC0415 - most runs are not debugged
 
         return Debugger(self, self._debugging, self._work)
 
     def timeline(self, by: str = "node") -> RunTimeline:
-        """The activity of each node over time, with retries, waits for people and calls; ``by`` is node or branch.
+        """The activity of each node over time, with retries, waits for users and calls; ``by`` is node or branch.
 
         Args:
             by: A line for each ``node``, or each ``branch``.

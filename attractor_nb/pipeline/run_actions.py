@@ -68,7 +68,7 @@ class InspectorActions:
         return {**reply, "actions": self.actions(*place)}
 
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Do what a view asks for, and say how things stand then.
+        """Do what a view asks for, and return the new state.
 
         Args:
             request: ``call`` is ``look``, ``fork``, ``rewind``, ``pin``, ``unpin`` or ``tell``; ``node``, ``visit``
@@ -132,7 +132,7 @@ class InspectorActions:
             return
         name = name_of(self.run) or "run"
         raise OptionError(
-            f"this prompt of {node} has {MARK} where its secret stood, and would be sent so",
+            f"this prompt of {node} has {MARK} in place of its secret, and would be sent so",
             hint=f"a secret is never shown; give the whole prompt in Python, "
             f'{name}.fork("{node}", prompt=…), or write a value in place of {MARK}',
         )

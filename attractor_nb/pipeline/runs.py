@@ -1,4 +1,4 @@
-"""The runs that are kept: look for them, open, tag, resume, delete them, and see how those that continue stand.
+"""The runs that are kept: look for them, open, tag, resume, delete them, and see the state of active ones.
 
 ``runs()`` reads a runs base once; ``table.refreshed()`` reads it again, under the same filters. Nothing here
 needs a run's ownership but ``resume`` and ``delete``.

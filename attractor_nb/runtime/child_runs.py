@@ -1,8 +1,8 @@
 """Child runs: started or taken up for a stage, watched, steered, stopped (spec 4.11, 9.4).
 
-A child is a run like any other, as a task in its parent's event loop, with its parent's backend, people,
+A child is a run like any other, as a task in its parent's event loop, with its parent's backend, users,
 seams and what is left of its parent's budget. Which child belongs to which attempt is in the parent's
-log; how a child stands is in its own.
+log; the state of a child is in its own.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ class ChildRuns:
         for child in self._begun:
             await child.stop()
 
-    # -- beginning and going on ----------------------------------------------------------------------
+    # -- starting and resuming ----------------------------------------------------------------------
 
     def _pipeline_of(self, node: Node) -> Definition:
         pipeline = self._parent.pipeline.family.children.get(node.id)
@@ -417,7 +417,7 @@ class ParentRun(Struct, frozen=True):
     pipeline: Definition  #: The parent's pipeline, which knows its children.
     options: RunOptions  #: The parent's options.
     seams: Injected  #: Clock, randomness and disk.
-    gates: Gates  #: The parent's gates, which reach its people.
+    gates: Gates  #: The parent's gates, which reach its users.
     backend: CodergenBackend  #: Backend of its prompts.
     processes: Processes  #: Runner of its commands.
     workspace: Workspace  #: Its working directory, and that of its children unless their node names another.

@@ -1,4 +1,4 @@
-"""The parts that single options of a run choose: its people, its cache, its session of agents, its trace."""
+"""The parts that single options of a run choose: its users, its cache, its session of agents, its trace."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ def on_tape(plugs: StageServices, answering: CodergenBackend, tape: Tape | None)
 
 
 def inner_interviewer(interviewer: Interviewer, tape: Tape | None) -> Interviewer:
-    """The interviewer behind the gates; in a replay it asks nobody."""
+    """The interviewer behind the gates; in a replay it asks no one."""
     if tape is None:
         return interviewer
     return cassettes.PresetInterviewer(RefusingInterviewer() if tape.is_replay else interviewer)
@@ -364,7 +364,7 @@ def backend_name(options: RunOptions) -> str:
     return options.backend if isinstance(options.backend, str) else ""
 
 
-# Objects that a run inherits from its caller: a parent's people, a map's workers, a cassette.
+# Objects that a run inherits from its caller: a parent's users, a map's workers, a cassette.
 
 CHILD_OF: Final = "child_of"
 """The entry of a question's metadata that names the stage whose child run asks."""
@@ -392,7 +392,7 @@ class SharedByParent(Struct, frozen=True):
 
 
 class InheritedInterviewer:
-    """Puts a child's questions through its parent's gates, to the same people.
+    """Puts a child's questions through its parent's gates, to the same users.
 
     The parent's log has question and answer, too; there the stage is the child's node by its path, such as
     ``boss/approve``.
@@ -416,7 +416,7 @@ class InheritedInterviewer:
         return [await self.ask(question) for question in questions]
 
     async def inform(self, message: str, stage: str) -> None:
-        """Tell people something."""
+        """Tell users something."""
         await self._gates.inform(message, f"{self._path}/{stage}")
 
     def _marked(self, question: Question) -> Question:

@@ -2,7 +2,7 @@
 
 A fork is a run directory that is written whole, has its name when it is complete, and is then resumed like
 any other. Its log begins with the parent's records, numbered anew and under the fork's own id, so that what
-reads a log reads a fork; behind them stands the one record that says where it comes from and what is
+reads a log reads a fork; after them is the one record that says where it comes from and what is
 otherwise (``PipelineForked``). The parent is read, never changed or locked.
 """
 

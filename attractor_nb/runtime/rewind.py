@@ -1,6 +1,6 @@
 """Going back in a stored run, to just before a visit: one record, and nothing is erased.
 
-Resume continues from where a run stands. A rewind only says that it stands elsewhere: the run is read
+Resume continues from the position of a run. A rewind only moves that position: the run is read
 as if its log ended before that visit, and the first thing that is written is the record of it.
 """
 

@@ -329,7 +329,7 @@ def record_options(
 
 
 def with_recorded_plugs(options: RunOptions, logs_root: Path) -> RunOptions:
-    """Options that answer prompts, and work, as and where the run did before, when nobody says otherwise."""
+    """Options that answer prompts, and work, as and where the run did before, by default."""
     check_directory(logs_root)
     facts = read_facts(logs_root)
     first = read_facts(first_directory(logs_root)) if facts.get("restart_of") else facts
@@ -337,8 +337,8 @@ def with_recorded_plugs(options: RunOptions, logs_root: Path) -> RunOptions:
 
 
 def with_recorded_backend(options: RunOptions, manifest: Mapping[str, Any]) -> RunOptions:
-    """Options that answer prompts as a manifest says, when nobody says otherwise; raises as above."""
-    if options.backend is not None or options.cassette_mode == "replay":  # a replay asks nobody
+    """Options that answer prompts as a manifest says, by default; raises as above."""
+    if options.backend is not None or options.cassette_mode == "replay":  # a replay asks no one
         return options
     recorded = str(manifest.get("backend", ""))
     if facts := manifest.get("backend_facts"):

@@ -161,9 +161,9 @@ def _works(
     own = () if place is inherited.workspace else (place,)
     lifetimes = (*own, servers, *(() if is_shared else plugs.lifetimes))
     plugs = on_tape(plugs, answering, inherited.tape)
-    people = recording_interviewer_for(gates, inherited.tape)
+    interviewer = recording_interviewer_for(gates, inherited.tape)
     given = {name: value for name, value in start.inputs.items() if name not in start.unlisted}
-    registry = _registry(pipeline, plugs.processes, plugs.backend, people, given)
+    registry = _registry(pipeline, plugs.processes, plugs.backend, interviewer, given)
     if FOR_EACH_TYPE in start.plan.handler_types.values():
         registry.register(FOR_EACH_TYPE, for_each.ForEachHandler())
     handlers = dict(plugs.shipped(_handlers(registry, start.plan)))

@@ -2,7 +2,7 @@
 
 The server is another face on ``pipeline/``: the run directories under its root are the truth, so it may be
 killed at any moment, started again, and run beside others on the same root. It knows no notebook and no
-terminal. Starlette and uvicorn come with the extra ``server`` and are loaded when somebody serves.
+terminal. Starlette and uvicorn come with the extra ``server`` and are loaded when a server is started.
 """
 
 from __future__ import annotations

@@ -354,7 +354,7 @@ class EventReader:
     """Reads the log of a run from its beginning, and continues where it was left."""
 
     def __init__(self, root: Path) -> None:
-        """Stand before the first event of the run in a directory."""
+        """Start before the first event of the run in a directory."""
         self._first = root
         self._parts = [_Part(0, root)]
 

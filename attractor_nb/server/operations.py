@@ -243,7 +243,7 @@ def validate(call: Call) -> Reply:
 
 
 def make_ticket(call: Call) -> Reply:
-    """A ticket for the events of a run, for who can send no header."""
+    """A ticket for the events of a run, for clients that cannot send headers."""
     server, run_id = call.server, call.path["id"]
     server.service.place(run_id)
     ticket = server.tickets.issue(f"/pipelines/{run_id}/events")

@@ -46,7 +46,7 @@ def page_routes(answering: Callable[..., Any], *, is_proxied: bool) -> list[Rout
 
     Args:
         answering: What makes an endpoint answer in our words whatever happens.
-        is_proxied: A proxy shows the token for people, and may show the page in its own frame.
+        is_proxied: A proxy shows the token for users, and may show the page in its own frame.
     """
     served = {path: answering(_serving(path, is_proxied=is_proxied)) for path in sorted(PAGE_PATHS)}
     return [Route(path, endpoint, methods=["GET"]) for path, endpoint in served.items()]

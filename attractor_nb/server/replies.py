@@ -58,7 +58,7 @@ class Problem(Exception):
     Attributes:
         status: The HTTP status.
         kind: What it is, as the last part of the problem's type.
-        title: The same for people; of each kind always the same words.
+        title: The same for users; of each kind always the same words.
         detail: What is wrong with this request.
         hint: What to do about it, or empty.
         more: Further members of the document.
@@ -261,7 +261,7 @@ def renamed(pipeline: Pipeline, node: str, new_id: str) -> Pipeline:
 
 
 def plain_outline(graph: Graph) -> list[dict[str, Any]]:
-    """The nodes in the order of the text: what each is, where it stands, and its edges."""
+    """The nodes in the order of the text: what each is, its place, and its edges."""
     return redacted_value(
         [
             {

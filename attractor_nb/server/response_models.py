@@ -275,7 +275,7 @@ class Edited(Sent):
     """The state of an editor's page.
 
     ``state`` is all that it shows, if that is another one than before; ``source`` the changed text, else
-    empty; ``places`` says where each node and edge stands. A text that cannot be read has ``diagnostics``
+    empty; ``places`` has the place of each node and edge. A text that cannot be read has ``diagnostics``
     and no state.
     """
 

@@ -1,7 +1,7 @@
 """The runs of a root: those whose engine works here, and all that are on the disk.
 
 The disk is the truth. What is kept in memory are the handles of runs that are under way in this process, and
-a few that were read, for who looks again.
+a few that were read, for the next view.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class RunService:
         root: The runs base.
         started: The runs that servers of this root have started or resumed.
         words: What is said of a run that a lost server left, by its id.
-        left_open: The questions that runs left open that nobody works on here, by their ids. They hold for
+        left_open: The questions that runs left open that no process works on here, by their ids. They hold for
             the line beside them: the same one is listed until a file of its run changes.
     """
 
@@ -167,7 +167,7 @@ class RunService:
         """Resume a run that is not under way."""
         self.place(run_id)
         with self.started.held(run_id):
-            words = self.words.pop(run_id, "")  # whatever stood against it, a person has decided
+            words = self.words.pop(run_id, "")  # a person has decided in spite of any obstacle
             if words and (run := self.live(run_id)) and request == Resumption():
                 return run_id, run  # it was resumed while the person asked for just that
             return self._go_on(run_id, request)

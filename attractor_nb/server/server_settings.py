@@ -36,7 +36,7 @@ class ServerSettings:
     #: own name point here. None where the proxy before it has looked at that.
     hosts: frozenset[str] | None
     prefix: str = ""  #: Path before all others, without a slash at its end.
-    #: A proxy lets people in, and shows the token for them; then nothing is served without it, and the page may stand
+    #: A proxy lets users in, and shows the token for them; then nothing is served without it, and the page may be
     #: in a frame of the proxy's own pages.
     is_proxied: bool = False
     documents: Path | None = None  #: The folder whose DOT files the page shows; None for none.

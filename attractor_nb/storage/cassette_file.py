@@ -1,4 +1,4 @@
-"""The file of a cassette: recorded calls as JSON that people review (docs/cassettes.md).
+"""The file of a cassette: recorded calls as JSON that users review (docs/cassettes.md).
 
 Entries are in the order of their stages and visits, and texts of several lines as lists of lines, so that
 a changed answer is a small change of the file. It is replaced whole or not at all, and what is not a cassette

@@ -181,7 +181,7 @@ def _rename_leftover(disk: Disk, path: Path, name: str) -> None:
         entries = entry_names(leftover)
         if entries and LOCK_NAME not in entries:
             raise StorageError(
-                f"{path} stands where a restart goes, and no run wrote it",
+                f"{path} is in the place of a restart, and no run wrote it",
                 path=str(path),
                 hint="move it out of the run directory, then resume the run",
             )

@@ -1,6 +1,6 @@
 """The runs under a runs base, as a list; and the index that makes the list cheap.
 
-A line of a run that nobody works at stays as it is until one of the files changes that it was made of. The
+A line of a run that no process works on stays as it is until one of the files changes that it was made of. The
 index keeps such lines with the stamps of those files, in this process and in a file of the runs base
 (``INDEX_NAME``). It is never the truth: a line counts while its stamp fits, whether somebody owns the run
 is asked of the lock each time, and without an index the list is the same.

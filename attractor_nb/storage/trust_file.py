@@ -92,7 +92,7 @@ class TrustFile:
 
     def _lock(self) -> AbstractContextManager[object]:
         assert self._directory is not None, "checked by the caller"
-        from filelock import FileLock  # noqa: PLC0415 - for who trusts something
+        from filelock import FileLock  # noqa: PLC0415 - only to trust something
 
         lock = FileLock(self._directory / _LOCK_NAME, mode=FILE_MODE)
         return lock.acquire(timeout=_PATIENCE_SECONDS, poll_interval=0.01)

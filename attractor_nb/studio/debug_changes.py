@@ -96,21 +96,21 @@ class Changing(Stops):
     """Changes what is to come of a run."""
 
     def set_context(self, key: str, value: Any, *, branch: str | None = None) -> None:
-        """Set a value of the context where the run stands; the record of it is in the log.
+        """Set a value of the context where the run is paused; the record of it is in the log.
 
         Args:
             key: The key.
             value: The value, as JSON has it.
-            branch: Path or name of the branch; the place that stands longest by default.
+            branch: Path or name of the branch; the longest pause by default.
         """
         paused = self._paused_walk(branch)
         paused.owner.set_context(paused, {check_key(key): value})
 
     def context(self, branch: str | None = None) -> dict[str, Any]:
-        """All values of the context where the run stands; large ones as references.
+        """All values of the context where the run is paused; large ones as references.
 
         Args:
-            branch: Path or name of the branch; the place that stands longest by default.
+            branch: Path or name of the branch; the longest pause by default.
         """
         return self._paused_walk(branch).context.snapshot()
 
@@ -135,7 +135,7 @@ class Changing(Stops):
             suggested: Targets to prefer.
             context_updates: Values for the context.
             notes: What its notes say.
-            branch: Path or name of the branch; the place that stands longest by default.
+            branch: Path or name of the branch; the longest pause by default.
         """
         paused = self._paused_walk(branch, moment=AFTER_MOMENT)
         outcome = read_outcome(

@@ -1,4 +1,4 @@
-"""The debugger of a run: breakpoints, stops, and what can be changed while it stands (see docs/debugger.md).
+"""The debugger of a run: breakpoints, stops, and changes while it is paused (see docs/debugger.md).
 
 A thin face on ``engine/debug_control.py``: it reads what callers give, and says what is wrong with it.
 Nothing that it does touches the text of the pipeline.
@@ -65,7 +65,7 @@ class Debugged(Protocol):
 
 
 def answer_debugging(run: Debugged, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Do what a view asks for, and say how things stand then.
+    """Do what a view asks for, and return the new state.
 
     Args:
         run: The run.
@@ -73,7 +73,7 @@ def answer_debugging(run: Debugged, request: Mapping[str, Any]) -> dict[str, Any
 
     Returns:
         A message of kind ``debug``: ``debugger`` (``Debugger.to_plain``), ``problem`` where something was
-        refused, ``look`` with prompt and values where the run stands and that was asked for.
+        refused, ``look`` with prompt and values where the run is paused and that was asked for.
     """
     debugger = run.debugger
     message: dict[str, Any] = {"kind": "debug"}
@@ -92,7 +92,7 @@ def answer_debugging(run: Debugged, request: Mapping[str, Any]) -> dict[str, Any
 
 
 def _look(run: Debugged, debugger: Debugger, branch: str | None, number: int) -> dict[str, Any]:
-    """The prompt and the values where the run stands."""
+    """The prompt and the values where the run is paused."""
     stop = next((stop for stop in debugger.stops if branch in (None, stop.path + stop.branch)), None)
     if stop is None:
         return {"number": number, "prompt": None, "sent": None, "context": [], "more": 0}
@@ -377,10 +377,10 @@ class Debugger(Changing, Rerunning):
             live.tell()
         return self
 
-    # -- standing and going on -----------------------------------------------------------------------
+    # -- pausing and continuing -----------------------------------------------------------------------
 
     def wait_for_stop(self, timeout: float | None = None) -> Stop | None:
-        """Block until the run stands, and say where; None when it has ended instead.
+        """Block until the run is paused, and return the stop; None when it has ended instead.
 
         Args:
             timeout: Seconds to wait at most; without it forever.
@@ -433,7 +433,7 @@ class Debugger(Changing, Rerunning):
         """Execute one stage and stop at the next; from a fan-out into its branches, over a child run.
 
         Args:
-            branch: Path or name of the branch that steps; the one that stands longest by default.
+            branch: Path or name of the branch that steps; the one that is paused longest by default.
         """
         return self._step(branch, into=True)
 
@@ -441,7 +441,7 @@ class Debugger(Changing, Rerunning):
         """Execute one stage, a fan-out with all its branches, and stop at the next; otherwise as ``step``.
 
         Args:
-            branch: Path or name of the branch that steps; the one that stands longest by default.
+            branch: Path or name of the branch that steps; the one that is paused longest by default.
         """
         return self._step(branch, into=False)
 
@@ -480,7 +480,7 @@ class Debugger(Changing, Rerunning):
             lines = ["the run is not active here"]
         else:
             stops = [str(stop) for stop in self.stops]
-            lines = stops or ["pauses at the next stage" if self._debugging.session.is_pausing else "goes on"]
+            lines = stops or ["pauses at the next stage" if self._debugging.session.is_pausing else "active"]
         if self.breakpoints:
             lines.append(f"breakpoints: {', '.join(self.breakpoints)}")
         lines += [f"{node}: {words}" for node, words in self.pins.items()]

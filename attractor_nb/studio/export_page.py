@@ -1,6 +1,6 @@
 """``run.export_html()``: a whole run as one file that opens anywhere, without a kernel and without a network.
 
-It holds the replay, what is known of every visit, and the same as picture and tables for who runs no script.
+It holds the replay, what is known of every visit, and the same as picture and tables without script.
 It is for sending away, so everything in it is looked through for secrets once more, and nothing in it says
 where on this machine the run lies. Long texts are cut until the page is small enough, and the page says so.
 """

@@ -1,6 +1,6 @@
 """A run as a trace of OpenTelemetry (extra ``tracing``): run, stage, attempt, model call, tool call.
 
-Reads events and nothing else of a run. Nothing of OpenTelemetry is imported before somebody asks for a trace.
+Reads events and nothing else of a run. Nothing of OpenTelemetry is imported before it is requested for a trace.
 """
 
 from __future__ import annotations

@@ -197,7 +197,7 @@ class RunSpans:
             return
         if isinstance(event, ChildEvent):
             child.take(event.event)
-        else:  # of one whose events nobody heard this is all that is known
+        else:  # of one whose events were not received this is all that is known
             outcome = as_result(event.status)
             child.end_run(event.time, outcome, event.reason if outcome == "fail" else None)
             del self._children[event.child_id]
@@ -380,7 +380,7 @@ def of_tool_call(event: ToolCallEnded) -> dict[str, Any]:
 
 
 def of_note(event: Event) -> dict[str, Any]:
-    """Of something that happened on the way; what people were asked and said is content."""
+    """Of something that happened on the way; what users were asked and said is content."""
     message = "" if isinstance(event, _TALK) else event.description
     return clean({names.NODE: event.node_id, "attractor.message": plain_text(message)})
 

@@ -224,7 +224,7 @@ def child_of(view: RunView, event: StageEvent, child_id: str) -> RunView | None:
 
 
 def refresh_child(view: RunView, event: StageEvent) -> tuple[str, ...]:
-    """Show at its node how a child run stands."""
+    """Show at its node the state of a child run."""
     state = view.nodes.get(event.name)
     if state is None or state.note == _child_note(view, event.name, state.visits):
         return ()
@@ -232,7 +232,7 @@ def refresh_child(view: RunView, event: StageEvent) -> tuple[str, ...]:
 
 
 def fold_child_end(view: RunView, event: ChildEnded) -> tuple[str, ...]:
-    """A stage is done with its child; of one whose events nobody heard this is all that is known."""
+    """A stage is done with its child; of one whose events were not received this is all that is known."""
     view.marks.take(event)
     if event.item is not None and (items := view.items.get(event.name)) is not None:
         items.ended[event.item] = RunStatus.of(event.status)
@@ -399,7 +399,7 @@ def _fold_question(view: RunView, event: InterviewStarted) -> tuple[str, ...]:
 
 
 def _fold_stopped(view: RunView, event: DebuggerStopped) -> tuple[str, ...]:
-    """A walk stands: the node waits for a person, as at a gate."""
+    """A walk is paused: the node waits for a person, as at a gate."""
     before = view.nodes.get(event.node, _PENDING)
     state = before._replace(status=NodeStatus.WAITING, since=event.time, until=None, note=STANDS)
     put(view, event.branch, event.node, state)

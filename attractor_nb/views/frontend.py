@@ -2,7 +2,7 @@
 
 The files are ES modules (``views/web``). Who shows them can load one text only, and a build tool would be a
 second language in the house, so they are put one behind the other: each once, those it imports before it.
-That is possible because no name stands twice at their top level (``tests/views/test_frontend.py``).
+That is possible because no name occurs twice at their top level (``tests/views/test_frontend.py``).
 
 Such a page reaches no network and runs nothing but its own script: its policy says so to the browser
 (``default-src 'none'``, the script by its hash), whatever texts it holds. Values are data in it, never code.
@@ -61,11 +61,11 @@ _UNSAFE_JSON: Final = {char: f"\\u{ord(char):04x}" for char in "<>&"}
 
 @cache
 def modules_of(entry: str, beside: Traversable | None = None) -> tuple[str, ...]:
-    """The modules that an entry needs, in the order in which they can stand, itself last.
+    """The modules that an entry needs, in the order in which they can be joined, itself last.
 
     Args:
         entry: Name of a module, without ``.js``.
-        beside: A folder of further modules, which may import ours as if they stood in one.
+        beside: A folder of further modules, which may import ours as if they were in one.
     """
     order: dict[str, None] = {}
 
@@ -86,7 +86,7 @@ def script(entry: str, *, is_widget: bool = True, beside: Traversable | None = N
 
     Args:
         entry: Name of the module.
-        is_widget: Whether its default export, which anywidget reads, is kept. Without it the text can stand
+        is_widget: Whether its default export, which anywidget reads, is kept. Without it the text can be used
             in a page, with more code behind it.
         beside: A folder of further modules.
     """

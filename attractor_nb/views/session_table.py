@@ -58,7 +58,7 @@ class AgentRow:
 
 
 def session_headline(session: Session, *, now: float) -> str:
-    """One line: how the session stands, how many agents are in which state, for how long, what it runs.
+    """One line: the state of the session, how many agents are in which state, for how long, what it runs.
 
     Args:
         now: Seconds since 1970, for what has not ended.

@@ -1,4 +1,4 @@
-"""Commands as people read them before they let them run: whole, and without anything that deceives.
+"""Commands as users read them before they let them run: whole, and without anything that deceives.
 
 A command from elsewhere may hold characters that move the cursor, reverse the reading direction or
 show as nothing. What is asked about must be what is on the screen, so each of them is spelled out.

@@ -167,7 +167,7 @@ class NodeState(NamedTuple):
     visits: int = 0  #: Number of visits.
     reason: str = ""  #: First words of why it failed, or empty.
     since: float = 0.0  #: When the status began, in seconds since 1970; 0 when unknown.
-    until: float | None = None  #: When a wait ends by itself, in seconds since 1970, or None.
+    until: float | None = None  #: When a wait ends on its own, in seconds since 1970, or None.
     progress: str = ""  #: Of a fan-out how many branches have ended: ``2/4``; else empty.
     #: State of its branches or its child run, or the number of model and tool calls of a running stage, in a few
     #: words; else empty.
@@ -339,7 +339,7 @@ class RunView(Struct):
 
     @property
     def active_nodes(self) -> tuple[str, ...]:
-        """Ids of the nodes in which something is going on."""
+        """Ids of the nodes that are active."""
         return tuple(node_id for node_id, state in self.nodes.copy().items() if state.status.is_active)
 
     def to_plain(self) -> Delta:

@@ -67,7 +67,7 @@ def _next_call(view: RunView, graph: Graph, name: str, handle: str) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """A length of time for people.
+    """A length of time for users.
 
     >>> duration_text(0.25), duration_text(12.43), duration_text(75), duration_text(7320)
     ('0.25 s', '12.4 s', '1 min 15 s', '2 h 2 min')
@@ -83,7 +83,7 @@ def duration_text(seconds: float) -> str:
 
 
 def usage_words(usage: Usage) -> list[str]:
-    """Tokens and price for people; what is nothing is left out, and what is not known is said.
+    """Tokens and price for users; what is nothing is left out, and what is not known is said.
 
     >>> from attractor_nb.model.outcome import Usage
     >>> usage_words(Usage(900, 100, 0.25)), usage_words(Usage(900, 100)), usage_words(Usage())

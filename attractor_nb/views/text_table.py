@@ -1,4 +1,4 @@
-"""A graph, and how each node of a run stands, as plain text and as tables.
+"""A graph, and the state of each node of a run, as plain text and as tables.
 
 The text table says everything that the drawing does, for readers who cannot see it and for places
 that cannot draw.

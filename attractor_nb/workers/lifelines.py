@@ -1,7 +1,7 @@
 """Both ends of a lifeline: how coordinator and worker hear each other while a stage is at work.
 
 A lifeline says that the work is to end (the run was stopped, or the coordinator is gone) and takes output
-along. Where the coordinator cannot be reached there is none: the work then ends by itself at its time
+along. Where the coordinator cannot be reached there is none: the work then ends on its own at its time
 limit, and its output travels with the report.
 
 Workers on this machine connect to a Unix socket in a directory that nobody else may enter. Dask's
@@ -43,7 +43,7 @@ SOCKET_NAME: Final = "lifeline"
 
 
 def worker_name() -> str:
-    """Host and process, for people."""
+    """Host and process, for users."""
     return f"{platform.node()}:{os.getpid()}"
 
 

@@ -285,7 +285,7 @@ def _refuse_secrets(payload: _Payload) -> None:
 
 
 def _forget(future: asyncio.Future[Any]) -> None:
-    """Take the late end of a task that was given up, so that nobody warns about it."""
+    """Take the late end of a task that was given up, so that no warning is logged."""
     if not future.cancelled():
         future.exception()
 

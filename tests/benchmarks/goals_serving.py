@@ -24,20 +24,20 @@ def load(scale: Scale) -> list[Row]:
     problems = "; ".join(found["problems"])
     return [
         Row(
-            f"{subject}: events missing, repeated or unlike the log",
+            f"{subject}: events lost, duplicated or different from the log",
             0,
             found["wrong"],
             unit="",
             detail=f"{first} {problems}".strip(),
         ),
         Row(
-            "memory of the server behind the last time against behind the first",
+            "memory of the server after the last wave, relative to after the first",
             MOST_GROWTH,
             rss[-1] / rss[1],
             detail=f"{rss[-1] / MB:.0f} MB / {rss[1] / MB:.0f} MB, idle {rss[0] / MB:.0f} MB, at most {found['peak_rss'] / MB:.0f} MB",
         ),
         Row(
-            "open files of the server behind the last time, beyond those before the first",
+            "open files of the server after the last wave, beyond those before the first",
             0,
             max(0, files[-1] - files[0]),
             unit="",
@@ -48,7 +48,7 @@ def load(scale: Scale) -> list[Row]:
             found["pool_threads"],
             found["peak_threads"],
             unit="",
-            detail=f"behind each time {', '.join(map(str, found['threads'][1:]))}",
+            detail=f"after each wave {', '.join(map(str, found['threads'][1:]))}",
         ),
         Row(
             "an event from the log to its client, 99 of 100 within",

@@ -21,7 +21,7 @@ HEAD = """\
 
 `{command}` wrote this file. Each figure is a ratio of contenders that took turns in one run, so that a
 busy machine slows both; the median over rounds counts, the ratio of the best times stands beside it.
-CPU is user and system time, children included. Building or compiling a graph is not counted, for nobody.
+CPU is user and system time, children included. Building or compiling a graph is not counted, for any library.
 Goals were fixed before the code was written. Notes below explain each measurement.
 """
 

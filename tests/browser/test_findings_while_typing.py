@@ -86,7 +86,7 @@ def test_a_fix_is_reached_by_keys_and_tells_the_rule(typed, pictures):
     page.locator(".cm-attractor-error").click()
     page.keyboard.press("Shift+F1")
     told = page.get_by_role("dialog", name="About this place")
-    assert "edge_target_exists: Both ends of every edge are nodes of the pipeline." in told.inner_text()
+    assert "edge_target_exists: An edge names a node that does not exist." in told.inner_text()
     assert page.evaluate("() => document.activeElement.textContent") == 'Fix: write "write"'
     page.screenshot(path=str(pictures / "fix-by-keys.png"))
     page.keyboard.press("Enter")

@@ -245,11 +245,11 @@ def test_files_are_read_and_what_is_too_long_is_not_sent(open_form, tmp_path, pi
         sent = []
         page.on("request", lambda asked: sent.append(asked.url) if "validate" in asked.url else None)
         said = page.locator(".an-written > .ap-said")
-        for file, words in ((long, "the server takes 1.0 MB"), (torn, "torn.dot is not text in UTF-8")):
+        for file, words in ((long, "the server accepts 1.0 MB"), (torn, "torn.dot is not text in UTF-8")):
             page.get_by_label("A file to read").set_input_files(file)
             said.filter(has_text=words).wait_for()
         text_of(page).evaluate("one => { one.value = 'x'.repeat(1024 * 1025); one.dispatchEvent(new Event('input')); }")
-        said.filter(has_text="the server takes 1.0 MB").wait_for()
+        said.filter(has_text="the server accepts 1.0 MB").wait_for()
         assert sent == []
         page.get_by_label("A file to read").set_input_files(good)
         page.locator(".an-state", has_text="Ctrl-Enter").wait_for()

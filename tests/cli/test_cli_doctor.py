@@ -155,7 +155,7 @@ def test_what_is_named_after_a_salvage_is_what_the_saved_run_takes(command, tmp_
     resumed = command(*arguments, "--trust", "--on-interrupted", "rerun")
     assert resumed.code == (0 if source is SOURCE else 1), resumed.err
     assert "has ended" not in resumed.err
-    assert "failed for good" not in resumed.err
+    assert "failed permanently" not in resumed.err
     assert all(("--from" in words) == is_ended for words in commands_of(before.out))
 
 

@@ -133,7 +133,7 @@ def test_lint_errors_are_said_before_anybody_is_asked(command, file):
     file.write_text(TEXT.replace("build -> done", "build -> dnoe"))
     ended = command("run", "build.dot")
     assert ended.code == 2
-    assert "nobody has trusted" not in ended.err
+    assert "needs your trust" not in ended.err
 
 
 def test_a_yes_at_the_terminal_runs_what_was_shown(at_a_terminal, command, file, tmp_path):
@@ -176,7 +176,7 @@ def test_after_a_no_nothing_is_remembered(command, file, tmp_path, monkeypatch, 
     error = json.loads(ended.out)["error"]
     assert (ended.code, error["type"], error["message"]) == (2, "UntrustedSource", "nothing was run")
     assert not (tmp_path / "out").exists()
-    assert "nobody has trusted yet" in command(*RUN).err
+    assert "needs your trust" in command(*RUN).err
 
 
 @pytest.mark.campaign

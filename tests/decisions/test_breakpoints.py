@@ -127,7 +127,7 @@ def test_a_resume_says_what_it_goes_on_without():
     mocked = DebuggerChanged(change="mock", node="c")
     ended = PipelineInterrupted(reason="cancelled", next_node="plan", duration=1.0)
     said = [warning.message for warning in what_a_resume_loses([mocked, stood, ended], has_breakpoints=False)]
-    assert "was stopped before plan (plan) and goes on without stopping" in said[0]
+    assert "was stopped before plan (plan) and continues without stopping" in said[0]
     assert "mock of c ended with its process" in said[1]
     assert len(what_a_resume_loses([mocked, stood, ended], has_breakpoints=True)) == 1
     assert not what_a_resume_loses([stood, StageStarted(name="plan"), ended], has_breakpoints=False)

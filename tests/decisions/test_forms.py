@@ -167,7 +167,7 @@ def test_a_validator_that_fails_is_a_refusal_and_no_foreign_error():
 
 
 def test_the_choice_is_checked_before_the_form_and_a_lone_choice_need_not_be_named():
-    with pytest.raises(AnswerRefused, match="none of the choices"):
+    with pytest.raises(AnswerRefused, match="not one of the choices"):
         check_answer(QUESTION, Answer("X", form=GOOD))
     with pytest.raises(AnswerRefused, match="names no choice"):
         check_answer(QUESTION, Answer(form=GOOD))

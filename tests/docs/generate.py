@@ -118,15 +118,15 @@ def errors_page() -> str:
         "# Errors\n",
         "<!-- made by `make docs` from the tables in tests/languages/malformed/ -->\n",
         (
-            "Every error says what is wrong, where, and what to do. Carets stand under the whole offending text; a condition or\n"
-            "stylesheet inside a DOT text is pointed at in the DOT text.\n"
+            "Every error says what is wrong, where, and what to do. Carets mark the whole offending text; an error in a condition or\n"
+            "stylesheet is marked in the DOT text around it.\n"
         ),
         "```\n" + example_report() + "\n```\n",
-        "All of them are of one family, so that `except AttractorError` catches what this package raises and nothing else:\n",
+        "All of them have one base class, so `except AttractorError` catches the errors of this package and no others:\n",
         f"```\n{tree}\n```\n",
         (
-            'A failed stage raises nothing: `run()` returns a result with `status == "fail"`. What `%%attractor` and `Pipeline` refuse, by\n'
-            "language, follows; what they accept and find suspicious is in [rules.md](rules.md).\n"
+            'A failed stage raises nothing: `run()` returns a result with `status == "fail"`. The tables below\n'
+            "list the syntax errors by language; the lint findings are in [rules.md](rules.md).\n"
         ),
     ]
     for name, (title, key) in LANGUAGES.items():

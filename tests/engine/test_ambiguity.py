@@ -154,7 +154,7 @@ def test_an_interviewer_that_breaks_down_leaves_the_question_open(cut):
 
     result = pipeline.resume(root, interviewer=broken).result(60)
     assert result.status == "fail"
-    assert "nobody could be asked about it: ConnectionError: chat is down" in result.reason
+    assert "no one could be asked about it: ConnectionError: chat is down" in result.reason
     assert pipeline.resume(root, interviewer=lambda question: "D").result(60).status == "success"
 
 

@@ -223,7 +223,7 @@ def test_a_thread_whose_file_is_gone_begins_anew_and_says_so(make, tmp_path):
     run.result(60)
     assert talker.heard == [("b", None), ("c", "")]
     (warning,) = [event for event in run.events() if isinstance(event, RunWarning)]
-    assert warning.message == "thread t begins anew: what a:1.1 had said is not in the run directory"
+    assert warning.message == "thread t starts again: its entry a:1.1 is not in the run directory"
 
 
 def test_a_damaged_thread_stops_the_run_which_can_go_on_without_it(make, tmp_path):

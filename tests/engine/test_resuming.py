@@ -232,7 +232,7 @@ def test_a_run_that_has_succeeded_cannot_go_on(make, tmp_path):
 def test_a_run_that_has_failed_for_good_cannot_go_on(make, tmp_path):
     pipeline = make("a start -> a -> done", {"a": Outcome.fail("no")})
     pipeline.run(wait=True, logs_root=tmp_path / "run")
-    with pytest.raises(RunError, match="failed for good: no"):
+    with pytest.raises(RunError, match="failed permanently: no"):
         pipeline.resume(tmp_path / "run")
 
 

@@ -500,7 +500,7 @@ def test_no_gate_is_ever_cached(place):
         assert result.status == "success", result.reason
     assert asked == ["gate", "gate"]
     assert result.cached_nodes == ("a",)
-    assert "people are asked anew" in str(result.why("gate"))
+    assert "the person is asked each time" in str(result.why("gate"))
 
 
 def test_not_even_a_gate_handler_of_ones_own_with_a_version_is_cached(place):

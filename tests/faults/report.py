@@ -20,14 +20,14 @@ BEGIN = "<!-- figures: written by `make figures` -->\n"
 END = "<!-- end of figures -->\n"
 
 FAULTS = {
-    1: ("The process is killed at any durable operation, and again while it resumes", "The same way and context in the end; nothing recorded runs again; at most the one stage under way runs twice"),
+    1: ("The process is killed at any durable operation, and again while it resumes", "The same path and context in the end; nothing recorded runs again; at most the interrupted stage runs twice"),
     2: ("Power is lost: any prefix of the operations, those not flushed dropped or reordered", "The old or the new state, no mix; nothing acknowledged is lost"),
-    3: ("An operation fails: input/output error, full disk, quota, permission, read-only", "A StorageError, the old state intact; the run stops and goes on when the fault is gone"),
-    4: ("Files are damaged: any byte flipped, any length cut off", "Detected; the generation before or the log takes its place, or what can be saved is said"),
+    3: ("An operation fails: input/output error, full disk, quota, permission, read-only", "A StorageError, the old state intact; the run stops, and can be resumed when the fault is gone"),
+    4: ("Files are damaged: any byte flipped, any length cut off", "Detected; the previous generation or the log replaces it, or the message says what can be saved"),
     5: ("Many processes resume one run; an owner freezes and thaws", "One owner; a dead one's lock is free; a thawed one has lost"),
     6: ("Stop or Ctrl-C at any line, once and twice", "Children ended, the run interrupted and resumable, the prompt back within 1 s; the second leaves at once"),
-    7: ("The kernel is killed while a stage runs or a gate waits", "Shown as abandoned with the way on; no child left; the same question with its remaining time"),
-    8: ("A handler returns garbage, raises anything, never returns, returns 100 MB", "A failure in words; late results count for nothing; memory is bounded"),
+    7: ("The kernel is killed while a stage runs or a gate waits", "Shown as abandoned with the command that continues it; no child left; the same question with its remaining time"),
+    8: ("A handler returns garbage, raises anything, never returns, returns 100 MB", "A failure in words; late results are ignored; memory is bounded"),
     9: ("A command ignores TERM, forks, leaves its session, floods, reads, writes bytes", "Ended within its time and 2 s, no descendant alive, output capped and spooled"),
     10: ("Loops: gate redirects, restarts, A and B in turn", "Stopped at the exact bound, the cycle named, resumable with a higher one"),
     11: ("A gate is answered twice, late, after a stop, from two places, wrongly", "The first durable answer counts, others are told; a wrong one is asked again"),
@@ -40,11 +40,11 @@ FAULTS = {
             " a failure that was observed, decides nothing ([who may write an outcome](runs.md#who-may-write-an-outcome))"
         ),
     ),
-    15: ("A consumer of events is slow, raises, calls back", "The run does not notice; a gap is said"),
+    15: ("A consumer of events is slow, raises, calls back", "The run is not affected; a gap is reported"),
     16: ("A model's server refuses, breaks off, sends nonsense", "Classed as retryable or not; a part is never a success"),
     17: ("Values that JSON does not carry", "Refused when set, with key and stage; all others are the same after a resume"),
     18: ("Huge or hostile DOT", "Read in bound or refused with its place; under 1 s for 1 MB"),
-    19: ("Writers of one session status are killed at any point", "No update lost, nobody waits for ever"),
+    19: ("Writers of one session status are killed at any point", "No update is lost, and no writer waits forever"),
 }  # fmt: skip
 
 

@@ -48,7 +48,7 @@ def values(text):
         ('{x\n```json\n{"a": 1}\n```', [{"a": 1}]),
         ('The `[^"]*` is wrong.\n```json\n{"a": ["b"]}\n```', [{"a": ["b"]}]),
         ('The `[^"]*` and `[^"]`:\n```json\n{"a": ["b"]}\n```', [{"a": ["b"]}]),
-        ('[x\n```\n{"a": 1}\n```\nNo: {"a": 2}', [{"a": 1}, "stands below a bracket that is never closed"]),
+        ('[x\n```\n{"a": 1}\n```\nNo: {"a": 2}', [{"a": 1}, "is after a bracket that is never closed"]),
         ('[x\n```\n{"a": 1}\n```\nNo: {"a": 2', [{"a": 1}, "is cut off"]),
         ('{"a": 1} and [see', [{"a": 1}]),
         ('{"a": 1}, not {', [{"a": 1}, "is cut off"]),

@@ -49,7 +49,7 @@ def test_the_refusal_names_the_gate_and_both_remedies():
 def test_where_nobody_can_click_the_remedies_are_an_answer_or_an_interviewer():
     with pytest.raises(GateWouldBlock) as caught:
         refuse_endless_wait(kernel(7, 4, is_attended=False), [GATE], is_blocking=False)
-    assert "nobody can click here" in caught.value.message
+    assert "there are no buttons here" in caught.value.message
     assert 'interviewer="auto"' in caught.value.hint
 
 

@@ -184,7 +184,7 @@ def test_secrets_are_neither_in_the_prompt_nor_in_a_problem(tmp_path):
     assert secret not in str(shown)
     asked = {"call": "fork", "node": "draft", "visit": 1}
     problem = inspector.answer({**asked, "prompt": f"{shown['prompt']} in one line"})["problem"]
-    assert "[redacted] where its secret stood" in problem
+    assert "[redacted] in place of its secret" in problem
     assert '.fork("draft", prompt=…)' in problem
     assert "said" in inspector.answer({**asked, "prompt": "Draft it without"})
     assert "said" in inspector.answer(asked), "as it is: the fork has the secret itself"

@@ -169,7 +169,7 @@ def pressed(monkeypatch):
             stopped_run,
             lambda place: one_stage().resume(place),
             "runtime.launch.wire",
-            "stopped before it went on",
+            "stopped before it continued",
             "resume it again",
             id="resume",
         ),

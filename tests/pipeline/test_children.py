@@ -676,7 +676,7 @@ def test_a_joined_run_keeps_its_backend_and_working_directory_ruling_43(waiting,
 def test_a_joined_run_of_somebody_else_executes_nothing_ruling_43(waiting, directory, tmp_path, monkeypatch):
     monkeypatch.setenv("ATTRACTOR_STATE_DIR", str(tmp_path / "another-user"))
     result = Pipeline(joining(waiting.logs_root)).run(wait=True, logs_root=directory, trust=True)
-    assert (result.status, "nobody has trusted" in result.reason) == ("fail", True)
+    assert (result.status, "needs your trust" in result.reason) == ("fail", True)
     assert Run.load(waiting.logs_root).status == "interrupted"
 
 

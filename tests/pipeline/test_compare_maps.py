@@ -276,7 +276,7 @@ def test_ten_thousand_rows_are_matched_in_linear_time():
 def test_the_command_compares_maps(two, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["diff", "a", "b"]) == 0
-    assert "2 rows came out otherwise" in capsys.readouterr().out
+    assert "2 rows with another status" in capsys.readouterr().out
     assert main(["diff", "a", "b", "--json"]) == 0
     assert '"transitions"' in capsys.readouterr().out
     assert main(["diff", "a", "b/row-00000"]) == 2

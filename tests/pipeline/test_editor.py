@@ -75,7 +75,7 @@ def test_undo_gives_the_same_bytes_back_and_redo_the_change(editor):
     for text in texts[1:]:
         assert editor.redo().source == text
     assert not editor.can_redo
-    with pytest.raises(OptionError, match="no change to make again"):
+    with pytest.raises(OptionError, match="no change to redo"):
         editor.redo()
     editor.undo().set("start", label="Go")
     assert not editor.can_redo
@@ -106,7 +106,7 @@ def test_what_cannot_be_changes_nothing(editor):
         (lambda: editor.set("plan", label="\0"), "U\\+0000|NUL|character"),
         (lambda: editor.remove(""), "graph itself cannot be removed"),
         (lambda: editor.remove("plan", "timeout"), "plan itself has no attribute timeout"),
-        (editor.undo, "no change to take back"),
+        (editor.undo, "no change to undo"),
     ]:
         with pytest.raises((OptionError, DotSyntaxError), match=words):
             refused()

@@ -219,12 +219,12 @@ def test_an_empty_list_is_a_success_without_a_run_and_says_so():
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ("a.py\nb.py", 'is no list but a text, "a.py\\nb.py"'),
-        (7, "is no list but a number, 7"),
-        (True, "is no list but a boolean, true"),
-        (None, "is no list but null"),
-        ({"a": 1}, 'is no list but an object, {"a": 1}'),
-        ("x" * 500, 'is no list but a text, "' + "x" * 59 + "…"),
+        ("a.py\nb.py", 'is not a list, but a text, "a.py\\nb.py"'),
+        (7, "is not a list, but a number, 7"),
+        (True, "is not a list, but a boolean, true"),
+        (None, "is not a list, but null"),
+        ({"a": 1}, 'is not a list, but an object, {"a": 1}'),
+        ("x" * 500, 'is not a list, but a text, "' + "x" * 59 + "…"),
     ],
     ids=["text", "number", "boolean", "null", "object", "long text"],
 )

@@ -55,7 +55,7 @@ def test_the_graph_that_ran_sends_nobody_elsewhere(tmp_path):
 def test_a_changed_stage_is_taken_as_it_was_and_that_is_said(tmp_path):
     found = ask(SCORES.replace('prompt="p"', 'prompt="q"'), scored(SCORES, tmp_path, "four", score="4"))
     assert found.verdicts[0].expected.assumed == ("polish",)
-    assert "recorded outcomes are taken all the same: polish" in str(found)
+    assert "recorded outcomes are used anyway: polish" in str(found)
 
 
 def test_a_condition_that_fits_nothing_any_more_ends_the_run(tmp_path):

@@ -227,7 +227,7 @@ OF_THE_ENGINE = [
 @pytest.mark.parametrize(("key", "value"), OF_THE_ENGINE, ids=[key for key, _ in OF_THE_ENGINE])
 def test_ruling_34_no_input_says_what_the_engine_says_of_a_stage(backend, tmp_path, key, value):
     pipeline = Pipeline(GRAPH % "", backend=backend)
-    with pytest.raises(OptionError, match=f"parameter '{key}' .* what the engine says"):
+    with pytest.raises(OptionError, match=f"parameter '{key}' .* the engine sets for a stage"):
         pipeline.run(wait=True, params={"ticket": "41", key: value}, runs_dir=tmp_path / "runs")
     with pytest.raises(OptionError, match=rf"params\[1\]: parameter '{key}'"):
         pipeline.map([{"ticket": "41", "tone": "brief"}, {key: value}], wait=True, runs_dir=tmp_path / "runs")

@@ -239,7 +239,7 @@ def test_what_is_a_runs_own_is_refused_by_its_resume(make, tmp_path, name):
     run.result(60)
     given = {"params": {"ticket": "43"}, "logs_root": tmp_path / "other", "runs_dir": tmp_path}[name]
     for resume in (run.resume, lambda **more: run.rewind("a", **more)):
-        with pytest.raises(OptionError, match=f"{name} is given") as caught:
+        with pytest.raises(OptionError, match=f"{name} cannot be changed") as caught:
             resume(**{name: given})
         assert caught.value.hint
     assert not (tmp_path / "other").exists()

@@ -198,7 +198,7 @@ def test_a_failed_run_can_go_back_and_end_well(make, tmp_path):
     pipeline = make("a b start -> a -> b -> done", {"b": [Outcome.fail("no"), Outcome.success()]})
     run = pipeline.run(logs_root=tmp_path / "run")
     assert run.result(60).status == "fail"
-    with pytest.raises(RunError, match="failed for good") as caught:
+    with pytest.raises(RunError, match="failed permanently") as caught:
         run.resume()
     assert "run.rewind('b')" in caught.value.hint
     assert f"`attractor-nb resume {tmp_path / 'run'} --from b`" in caught.value.hint

@@ -116,7 +116,7 @@ def test_ruling_49_an_owner_whose_directory_was_removed_stops_and_says_so(tmp_pa
     run = Pipeline(FRAME.format(command="rm -rf $ATTRACTOR_LOGS_ROOT")).run(logs_root=tmp_path / "run")
     with pytest.raises(StorageError, match="another program removed") as caught:
         run.result()
-    assert caught.value.hint.startswith("bring the run directory back")
+    assert caught.value.hint.startswith("restore the run directory")
     assert not os.path.lexists(tmp_path / "run")
 
 

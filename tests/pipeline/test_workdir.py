@@ -277,7 +277,7 @@ def test_ruling_41_a_map_whose_place_is_gone_says_so(tmp_path):
     place.rmdir()
     with pytest.raises(OptionError, match=f"the map worked in {place}, which is gone") as told:
         where().resume_map(tmp_path / "map")
-    assert "bring it back" in told.value.hint
+    assert "restore it" in told.value.hint
 
 
 def test_a_current_directory_that_was_removed_is_told_before_anything_is_made(tmp_path, monkeypatch):

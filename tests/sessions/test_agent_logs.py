@@ -134,7 +134,7 @@ def test_a_program_does_not_wait_without_end_for_an_agent_that_goes_on(session):
     finally:
         os.close(kept)
         os.close(held)
-    assert "an agent goes on" in ended.stderr
+    assert "an agent is still running" in ended.stderr
     assert (session / "001.log").read_text() == "said\n"
 
 
@@ -176,7 +176,7 @@ def test_a_link_in_the_place_of_a_log_is_not_written_through(session, tmp_path):
     (session / "001.log").symlink_to(other)
     with pytest.raises(StorageError, match=r"cannot open .*001\.log") as refused:
         open_agent_log(session, "001")
-    assert "a symbolic link stands in its place" in refused.value.hint
+    assert "a symbolic link is in its place" in refused.value.hint
     assert other.read_text() == "of somebody else"
 
 

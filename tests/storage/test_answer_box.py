@@ -109,7 +109,7 @@ def test_what_a_killed_sender_left_behind_answers_nothing_later(box):
     assert box.claimed(time.time()) == [], "its time is over"
     thread.join(60)
     [error] = outcome
-    assert "was not heard of again" in error.message
+    assert "did not respond again" in error.message
 
 
 def test_of_claim_and_withdrawal_exactly_one_happens(box):

@@ -435,7 +435,7 @@ def test_a_restart_is_told_by_the_directory_in_which_it_went_on(create, tmp_path
     assert [line.status for line in list_runs(base)] == ["completed"]
     made.clear()
     (line,) = list_runs(base)
-    assert (line.lineage, line.current_directory) == ("went on in restart-1", base / "a/restart-1")
+    assert (line.lineage, line.current_directory) == ("continued in restart-1", base / "a/restart-1")
     assert made == []
     rewrite(base / "a/restart-1", status="failed", reason="late")
     forget_lists()

@@ -285,7 +285,7 @@ def test_ruling_37_what_no_run_wrote_is_not_renamed_for_a_restart(create):
     store = create()
     (store.logs_root / "restart-1").mkdir()
     (store.logs_root / "restart-1/mine.txt").write_text("mine")
-    with pytest.raises(StorageError, match="stands where a restart goes"):
+    with pytest.raises(StorageError, match="is in the place of a restart"):
         store.make_restart(1, "bbbbbbbb")
     assert (store.logs_root / "restart-1/mine.txt").read_text() == "mine"
 

@@ -29,5 +29,5 @@ def test_its_figures_are_those_of_the_code():
     assert IDLE_SECONDS == 60
     assert "was not used for a minute" in PAGE
     assert (POLL_SECONDS, HOLD_AFTER_SECONDS) == (0.1, 0.1)
-    assert "within 0.1 s of the scheduler's word" in PAGE
-    assert "takes less than 0.1 s is not listened to" in PAGE
+    assert "within 0.1 s of the scheduler's message" in PAGE
+    assert "takes less than 0.1 s cannot be stopped" in PAGE

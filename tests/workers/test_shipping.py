@@ -368,7 +368,7 @@ class Locked:
     ("options", "message"),
     [
         ({"backend": Locked()}, "the backend <Locked> cannot be sent to workers: cannot pickle '_thread.lock'"),
-        ({"handlers": {"own": Locked()}}, "the handler of type 'own' <Locked> cannot travel"),
+        ({"handlers": {"own": Locked()}}, "the handler of type 'own' <Locked> cannot be sent"),
     ],
     ids=["backend", "handler"],
 )

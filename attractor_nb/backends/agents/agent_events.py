@@ -74,7 +74,7 @@ class WorkBegan:
     work_id: str  #: The agent's name of the work.
     what: str = ""  #: Description for the user.
     call_id: str = ""  #: The call that started it, or empty.
-    is_background: bool = False  #: It goes on behind its call; else the call itself says so, or it ends with the call.
+    is_background: bool = False  #: It continues after its call; else the call itself says so, or it ends with the call.
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ def plain_text(text: str) -> str:
 
 
 def text_at(values: Mapping[str, Any], name: str) -> str:
-    """The text under a name, as people may see it; empty when there is none."""
+    """The text under a name, as users may see it; empty when there is none."""
     value = values.get(name)
     return plain_text(value) if isinstance(value, str) else ""
 

@@ -48,7 +48,7 @@ class CommandLine:
     tool_names: ClassVar[frozenset[str]] = frozenset()
 
     def arguments(self, call: AgentCall) -> list[str]:
-        """The words with what stands for them. One that names the model is left out where nobody names one."""
+        """The words with what stands for them. One that names the model is left out by default."""
         given: list[str] = []
         for word in self.words:
             if MODEL in word and not call.model:

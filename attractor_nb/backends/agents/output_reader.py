@@ -510,7 +510,7 @@ def listed_price(provider: str, model: str, tokens: Sequence[Tokens]) -> float |
 
     Args:
         provider: Whose models they are.
-        model: The model of tokens that name none; empty when nobody knows it.
+        model: The model of tokens that name none; empty when it is unknown.
         tokens: What was consumed.
     """
     from attractor_nb.backends.llm.metered_requests import price_of  # noqa: PLC0415 - agents need no library of models

@@ -57,7 +57,7 @@ def _set_address(provider: str) -> str:
 
 
 def public_address_of(target: Target) -> str:
-    """The same, and for the official address what that is; empty when nobody knows."""
+    """The same, and for the official address what that is; empty when it is unknown."""
     known = known_provider(target.provider)
     return address_of(target) or (known.official_url if known else "")
 
@@ -219,7 +219,7 @@ def _set_addresses(graph: Graph, defaults: RequestDefaults) -> Iterator[tuple[st
         try:
             targets = read_request(node, defaults).targets
         except TerminalError:
-            continue  # it asks nobody
+            continue  # it asks no one
         for target in targets:
             if target.endpoint is None and not target.base_url:
                 for name in address_variables(target):

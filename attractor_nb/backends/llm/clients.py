@@ -258,7 +258,7 @@ def _openai(target: Target, address: str, key: str, http: httpx2.AsyncClient) ->
 
 
 async def _bounded(response: httpx2.Response) -> None:
-    """End a response that is too long for an answer, is not read as OpenAI streams it, or is a page for people."""
+    """End a response that is too long for an answer, is not read as OpenAI streams it, or is a page for users."""
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if response.is_success and kind in _PAGES:
         raise CallFailed(no_interface(str(response.request.url), kind))

@@ -370,7 +370,7 @@ def make_whole(response: ModelResponse) -> None:
 
 
 def is_marked_reasoning(part: object) -> bool:
-    """True if a part is reasoning that stood in the text between marks, and pydantic-ai has cut out already."""
+    """True if a part is reasoning that was in the text between marks, and pydantic-ai has cut out already."""
     return isinstance(part, ThinkingPart) and part.id == "content" and not part.signature
 
 

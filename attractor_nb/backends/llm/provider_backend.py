@@ -175,7 +175,7 @@ class ProviderBackend:
 
     @property
     def own_model(self) -> ModelName | None:
-        """The model of nodes that nobody names one for; None without one (``protocols.HasOwnModel``)."""
+        """The model of nodes without a model; None without one (``protocols.HasOwnModel``)."""
         defaults = self._defaults
         name = endpoint_of(defaults.model, defaults.provider, defaults.endpoints)
         name = name or read_model(defaults.model, defaults.provider)

@@ -148,7 +148,7 @@ def without_network(target: Target, fault: NetworkFault) -> ProviderFailure:
 
 
 def no_interface(url: str, content_type: str) -> ProviderFailure:
-    """A page for people came from where an interface was looked for."""
+    """A page for users came from where an interface was looked for."""
     hint = "check the address: for OpenAI's API it usually ends in /v1, for Anthropic's it does not"
     return _retryable(f"{redacted(url)} answered with {content_type}, which is not an API response", hint=hint)
 

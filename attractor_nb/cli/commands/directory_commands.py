@@ -84,7 +84,7 @@ DOCTOR_HELP = """Diagnose a run, a pipeline or this machine.
   attractor-nb doctor                              keys, agents, extras, disk
   attractor-nb doctor review.dot --backend llm     what a run of it would need
   attractor-nb doctor .attractor/runs/2026-02-21T18-30-00Z-abcdefgh
-  attractor-nb doctor MAP_DIR                      rows that failed or are damaged, and how it goes on
+  attractor-nb doctor MAP_DIR                      rows that failed or are damaged, and how to continue it
   attractor-nb doctor RUN_DIR --salvage NEW_DIR    save what is whole into a new run directory
   attractor-nb doctor RUN_DIR --json | jq .verdict
 
@@ -176,7 +176,7 @@ WATCH_HELP = """Watch a run, a map, or a session of agents, until it ends.
   attractor-nb watch --once --json | jq .summary
 
 \b
-Exit codes: 0 success, or it goes on with --once; 1 failed; 130 stopped or cancelled; 2 nothing to watch.
+Exit codes: 0 success, or it is active with --once; 1 failed; 130 stopped or cancelled; 2 nothing to watch.
 """
 
 
@@ -243,7 +243,7 @@ ANSWER_HELP = """Answer an open question of a run. The run is inactive, or on a 
   attractor-nb answer RUN_ID review A --server "$URL" --field score:=7 --field why=fast
 
 A process that works on the run continues with the answer. Otherwise it is recorded and nothing is run:
-`attractor-nb resume` goes on with it. The first answer counts; one that matches no choice is refused.
+`attractor-nb resume` continues it. The first answer counts; one that matches no choice is refused.
 """
 
 

@@ -100,7 +100,7 @@ def fork_on(
 
 
 def cancel_on(address: ServerAddress, *, is_json: bool) -> ExitCode:
-    """Have a server stop a run, and wait until it stands: what is committed stays, and it can be resumed."""
+    """Have a server stop a run, and wait until it has stopped: what is committed stays, and it can be resumed."""
     client = Client(address)
     client.post(address.run_id, "cancel", body={})
     for _ in follow_events(client, address.run_id):

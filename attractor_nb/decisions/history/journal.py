@@ -138,13 +138,13 @@ class Journal:
 
     @cached_property
     def changes_by_hand(self) -> list[DebuggerChanged]:
-        """The changes that people made in a debugger."""
+        """The changes that users made in a debugger."""
         return [event for event in self.counted if isinstance(event, DebuggerChanged)]
 
     @cached_property
     def heard(self) -> Heard:
-        """The instructions of people and supervisors that each attempt received."""
-        from attractor_nb.decisions.waiting_instructions import heard_by_attempts  # noqa: PLC0415 - for who looks
+        """The instructions of users and supervisors that each attempt received."""
+        from attractor_nb.decisions.waiting_instructions import heard_by_attempts  # noqa: PLC0415 - only for views
 
         return heard_by_attempts(self.counted)
 

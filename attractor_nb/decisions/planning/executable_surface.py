@@ -129,7 +129,7 @@ class ExecutableSurface:
 
     @property
     def hash(self) -> str:
-        """The hash as people see it."""
+        """The hash as users see it."""
         return self.full_hash[:SHOWN_DIGITS]
 
     def is_named_by(self, text: str) -> bool:
@@ -152,7 +152,7 @@ def is_hash(text: str) -> bool:
 def executable_surface(graph: Graph, *, acts_unasked: bool = False) -> ExecutableSurface:
     """The commands of a graph as it will run, after its transforms.
 
-    A command counts on whatever node it stands: a handler of the user's own may run it. Those of its child
+    A command counts on any node: a handler of the user's own may run it. Those of its child
     pipelines count, too; their nodes are named by their path, such as ``boss/test``.
 
     Args:

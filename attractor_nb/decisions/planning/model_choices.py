@@ -74,7 +74,7 @@ def model_choices(graph: Graph, stylesheet: Stylesheet, default: ModelName | Non
     Args:
         graph: The graph, with its transforms applied.
         stylesheet: Its stylesheet; spans point to where it says things.
-        default: The backend's own model, for nodes that nobody names one for.
+        default: The backend's own model, for nodes without a model.
     """
     return [model_choice(node, graph, stylesheet, default) for node in nodes_that_ask(graph)]
 

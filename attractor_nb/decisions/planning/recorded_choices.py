@@ -101,7 +101,7 @@ def _places_named(place: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
 
 
 def _told(events: Iterable[Event]) -> Iterator[tuple[str, object]]:
-    """The texts of people in a log that reached the models of a run, each with its source."""
+    """The texts of users in a log that reached the models of a run, each with its source."""
     for event in events:
         match event:
             case PipelineStarted(inputs=inputs, carried=carried):

@@ -1,4 +1,4 @@
-"""Questions and answers of people as plain values, for recordings (spec 6.4)."""
+"""Questions and answers of users as plain values, for recordings (spec 6.4)."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def miss_report(
 
 
 def _change_lines(change: InputChange, within: str) -> list[str]:
-    """The change of an input, for people."""
+    """The change of an input, for users."""
     before, now = change.before, change.now
     name = f"{within}{change.name}"
     if isinstance(before, dict) and isinstance(now, dict):

@@ -107,7 +107,7 @@ def diagnose(source: SourceText, offset: int, expected: frozenset[str]) -> Condi
     Args:
         source: The condition.
         offset: Where reading stopped; the length of the text when it ended too early.
-        expected: Terminals that could have stood there.
+        expected: Terminals that were expected there.
     """
     state = next(
         state for state in (_State.KEY, _State.OPERATOR, _State.LITERAL, _State.JOIN) if state.value in expected
@@ -161,7 +161,7 @@ def _operator_error(source: SourceText, offset: int) -> ConditionSyntaxError | N
 
 
 def _unfinished(source: SourceText, offset: int, state: _State) -> ConditionSyntaxError:
-    """The error where nothing particular was found: something is missing, or a word stands wrong."""
+    """The error where nothing particular was found: something is missing, or a word is misplaced."""
     text = source.text
     before = text[:offset].rstrip()
     word = _WORD.match(text, offset)

@@ -105,7 +105,7 @@ def _source(text: str | SourceText, name: str) -> SourceText:
 
 
 MAX_FINDINGS: Final = 1_000
-"""Nobody reads more, and a text can be made of nothing else."""
+"""More would not be read, and a text can be made of nothing else."""
 
 
 def find_repeats(tree: DotTree) -> tuple[Diagnostic, ...]:

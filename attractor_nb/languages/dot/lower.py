@@ -321,7 +321,7 @@ def derived_class(label: str) -> str:
 
 
 def _read(scope: Scope, attrs: Iterable[Attr]) -> tuple[_Values, _Written]:
-    """Typed values and where they stand, by canonical name; the later of two wins."""
+    """Typed values and their places, by canonical name; the later of two wins."""
     values: _Values = {}
     written: _Written = {}
     _read_into(values, written, readings(scope), attrs)
@@ -329,7 +329,7 @@ def _read(scope: Scope, attrs: Iterable[Attr]) -> tuple[_Values, _Written]:
 
 
 def _read_into(values: _Values, written: _Written, known: Mapping[str, Reading], attrs: Iterable[Attr]) -> None:
-    """Add typed values and where they stand to what there is already."""
+    """Add typed values and their places to the existing ones."""
     for attr in attrs:
         reading = known.get(attr.name)
         if reading is None:

@@ -236,7 +236,7 @@ def _notice(
     return [Diagnostic(rule, Severity.WARNING, message + more, fix=fix, span=first or edits[0].span)]
 
 
-# Ids that stand side by side on a line: legal, two statements, and most often an arrow too few.
+# Ids side by side on a line: legal, two statements, and most often an arrow too few.
 
 
 class Arrowless(NamedTuple):

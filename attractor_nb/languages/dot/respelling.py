@@ -44,7 +44,7 @@ def spelled(scope: Scope, name: str, value: object, old: str = "") -> str:
     ('20m', '2')
 
     Args:
-        scope: Where the attribute stands.
+        scope: Scope of the attribute.
         name: Its name, or its alias.
         value: A string, number, boolean or duration. A string stands for whatever the attribute's type reads
             in it; one that does not fit is kept as it is, for lint to report.

@@ -134,7 +134,7 @@ def rename_node(tree: DotTree, old: str, new: str) -> str:
 
 
 def _place_of_node(tree: DotTree, after: str) -> NodeStatement | None:
-    """The statement behind which a new node stands."""
+    """The statement after which a new node is inserted."""
     if after:
         statements = node_statements(tree, after)
         if not statements:

@@ -335,7 +335,7 @@ def diagnose(source: SourceText, offset: int, expected: frozenset[str]) -> Style
     Args:
         source: The stylesheet.
         offset: Where reading stopped; the length of the text when it ended too early.
-        expected: Terminals that could have stood there.
+        expected: Terminals that were expected there.
     """
     state = next(state for state in _State if state.value in expected)
     for mistake in _MISTAKES:
@@ -349,7 +349,7 @@ def diagnose(source: SourceText, offset: int, expected: frozenset[str]) -> Style
 
 
 def _unfinished(source: SourceText, offset: int, state: _State) -> StylesheetSyntaxError:
-    """The error where nothing particular was found: something is missing, or a sign stands wrong."""
+    """The error where nothing particular was found: something is missing, or a sign is misplaced."""
     text = source.text
     token = _TOKEN.match(text, offset)
     here = source.span(*token.span()) if token else None

@@ -1,4 +1,4 @@
-"""Rules about answers: of models (spec 9.7; ruling 26), and of people at a gate (spec 4.6)."""
+"""Rules about answers: of models (spec 9.7; ruling 26), and of users at a gate (spec 4.6)."""
 
 from __future__ import annotations
 

@@ -242,7 +242,7 @@ def _address(text: str) -> tuple[str, str]:
 
 
 def _respelled(span: Span | None, name: str, meant: str) -> Fix | None:
-    """The fix that writes a name rightly where it stands, in a declaration or an attribute's value."""
+    """The fix that writes a name rightly in its place, in a declaration or an attribute's value."""
     if span is None or name not in span.text:
         return None
     start = span.start + span.text.rindex(name)

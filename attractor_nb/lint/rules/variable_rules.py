@@ -383,7 +383,7 @@ def complaint(survey: Survey, node: Node, name: str, names: VariableNames, shown
 
 
 def _respelled(text: SourceText, variable: Variable, near: str) -> Fix:
-    """The fix that writes the name that was meant where the variable stands."""
+    """The fix that writes the name that was meant in place of the variable."""
     written = text.text[variable.start : variable.end]
     braces = "${%s}" if "." in near else "$%s"
     meant = written.replace(variable.name, near, 1) if variable.is_braced else braces % near

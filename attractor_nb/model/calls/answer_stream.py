@@ -28,7 +28,7 @@ _BEGUN: Final = {
 
 
 class AnswerStream:
-    r"""Takes an answer in pieces and hands it on without its reasoning, for people who watch.
+    r"""Takes an answer in pieces and hands it on without its reasoning, for users who watch.
 
     What was handed on cannot be taken back: an end of reasoning without a beginning changes nothing here.
 

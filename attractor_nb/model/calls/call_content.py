@@ -290,7 +290,7 @@ def with_instructions(task: str, instructions: Iterable[str]) -> str:
 
 
 def with_messages(task: str, messages: Iterable[str]) -> str:
-    r"""A task with what people said meanwhile after it, each in a fence; the task alone without that.
+    r"""A task with what users said meanwhile after it, each in a fence; the task alone without that.
 
     >>> with_messages("Go on.", ["Be brief."]) == "Go on." + _MESSAGE + "```\nBe brief.\n```"
     True

@@ -109,7 +109,7 @@ PROVIDER_NAMES: Final = tuple(_BY_NAME)
 class ModelName(msgspec.Struct, frozen=True):
     """A model and who provides it."""
 
-    model: str  #: The provider's own name of the model; empty when nobody names one.
+    model: str  #: The provider's own name of the model; empty by default.
     provider: str = ""  #: The provider's key, an alias resolved; empty when it cannot be told.
 
     def __str__(self) -> str:

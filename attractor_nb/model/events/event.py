@@ -29,7 +29,7 @@ class Event(OpenRecord, kw_only=True, tag_field="type", tag=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         return self.type
 
     @property

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 EventT = TypeVar("EventT", bound=Event)
 
 
-class LoggedEvents(tuple[Event, ...]):  # noqa: SLOT001 - where they stand is kept in its dict
-    """Events in order, and where those of each kind stand."""
+class LoggedEvents(tuple[Event, ...]):  # noqa: SLOT001 - their positions are in its dict
+    """Events in order, and the positions of those of each kind."""
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> LoggedEvents:

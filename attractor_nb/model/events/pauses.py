@@ -1,4 +1,4 @@
-"""Events of pauses: questions to people and their answers, stops and changes of a debugger."""
+"""Events of pauses: questions to users and their answers, stops and changes of a debugger."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class InterviewStarted(RunEvent, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         return f"gate {self.stage} waits for an answer"
 
 
@@ -57,7 +57,7 @@ class InterviewCompleted(RunEvent, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         by = f", by {self.answered_by}" if self.answered_by else ""
         return f"{self.stage}: {self.label or self.text or self.answer}{by}"
 
@@ -77,12 +77,12 @@ class InterviewTimeout(RunEvent, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         return f"gate {self.stage} got no answer in {self.duration:.0f} s"
 
 
 class InterviewInformed(RunEvent, kw_only=True):
-    """A message to people that asks for nothing (``Interviewer.inform``)."""
+    """A message to users that asks for nothing (``Interviewer.inform``)."""
 
     message: str = ""
     stage: str = ""
@@ -94,7 +94,7 @@ class InterviewInformed(RunEvent, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         return self.message
 
 
@@ -116,7 +116,7 @@ class DebuggerStopped(RunEvent, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         return f"stopped {self.moment} {self.node}: {self.breakpoint}"
 
 
@@ -139,7 +139,7 @@ class DebuggerChanged(RunEvent, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         what = ", ".join(self.context) if self.change == "context" else self.node
         return f"changed by hand: {self.change} {what}".rstrip()
 

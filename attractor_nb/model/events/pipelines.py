@@ -41,7 +41,7 @@ class PipelineStarted(RunEvent, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         return f"pipeline {self.name or 'without a name'} started"
 
 
@@ -61,7 +61,7 @@ class PipelineResumed(RunEvent, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         return f"resumed at {self.next_node}{self.what_becomes_of_it}"
 
     @property
@@ -90,7 +90,7 @@ class PipelineRewound(RunEvent, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         count = f"{self.stages} stage{'s' * (self.stages != 1)}" if self.stages else "no stage"
         changes = _changes_in_words(self.context, self.prompt)
         return f"rewound to {self.node}, visit {self.visit}: {count} set aside{changes}"
@@ -116,7 +116,7 @@ class PipelineForked(RunEvent, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         changes = _changes_in_words(self.context, self.prompt)
         return f"forked from {self.parent_id} before {self.node}, visit {self.visit}{changes}"
 
@@ -139,7 +139,7 @@ class PipelineCompleted(RunEvent, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         return f"pipeline completed in {self.duration:.1f} s"
 
 
@@ -153,7 +153,7 @@ class PipelineFailed(RunEvent, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         return f"pipeline failed: {self.error}"
 
 
@@ -167,7 +167,7 @@ class PipelineInterrupted(RunEvent, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         return f"{self.reason}; continue at {self.next_node}" if self.next_node else self.reason
 
 
@@ -180,7 +180,7 @@ class PipelineRestarted(RunEvent, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         return f"restarted at {self.target}"
 
 
@@ -204,7 +204,7 @@ class GoalGateUnsatisfied(RunEvent, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         return f"goal gate {self.gate} is not satisfied; back to {self.target}"
 
 
@@ -221,7 +221,7 @@ class RunWarning(RunEvent, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         return self.message
 
 
@@ -245,7 +245,7 @@ class EventsDropped(RunEvent, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         return f"{self.count} events were not delivered"
 
 
@@ -256,7 +256,7 @@ _CUT_OFF = {
 }
 
 
-# Child runs, and what supervisors and people tell a run (spec 4.11).
+# Child runs, and what supervisors and users tell a run (spec 4.11).
 
 
 def child_path(branch: str, node_id: str, item: int | None) -> str:
@@ -286,7 +286,7 @@ class ChildStarted(StageSignal, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         verb = "took up" if self.is_taken_up else "started"
         what = f"of {self.pipeline or 'a pipeline'}"
         if self.item is not None:
@@ -307,7 +307,7 @@ class ChildEnded(StageSignal, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         what = f"child run {self.child_id}" if self.item is None else f"item {self.item}"
         return f"{self.name}: {what} {self.status}{': ' * bool(self.reason)}{self.reason}"
 
@@ -321,7 +321,7 @@ class ChildSteered(StageSignal, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         where = f" at {self.child_stage}" if self.child_stage else ""
         return f"{self.name} steers its child{where}: {self.text}"
 
@@ -348,7 +348,7 @@ class InstructionGiven(RunEvent, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         whom = f" for {self.node}" if self.node else ""
         return f"instruction from {self.given_by or 'outside'}{whom}: {self.text}"
 
@@ -362,7 +362,7 @@ class InstructionCarried(StageSignal, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         what = "an instruction" if len(self.numbers) == 1 else f"{len(self.numbers)} instructions"
         how = "as the next turn of its agent" if self.reach == "turn" else "with its next request"
         return f"{self.name} received {what} {how}"

@@ -18,7 +18,7 @@ MODULES: Final = (pauses, pipelines, stages)
 
 
 class ChildEvent(StageSignal, kw_only=True):
-    """An event of a child run, for who watches the parent; it is recorded in the child's own log."""
+    """An event of a child run, for observers of the parent; it is recorded in the child's own log."""
 
     is_durable: ClassVar[bool] = False
     child_id: str = ""  #: Run id of the child.
@@ -26,7 +26,7 @@ class ChildEvent(StageSignal, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         return f"{self.name} > {self.event.description}"
 
 
@@ -60,7 +60,7 @@ class UnknownEvent(RunEvent, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         return f"{self.type}: of a newer version of attractor_nb, and not known to this one"
 
     def to_plain(self) -> dict[str, Any]:

@@ -63,7 +63,7 @@ class StageStarted(AttemptEvent, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         return f"{self.name} started" + (f" (attempt {self.attempt})" if self.attempt > 1 else "")
 
 
@@ -101,7 +101,7 @@ class StageCompleted(StageEnd, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         if self.is_cached:
             return f"{self.name} {self.outcome.status} from the cache"
         return f"{self.name} {self.outcome.status} in {self.duration:.1f} s"
@@ -120,7 +120,7 @@ class StageFailed(StageEnd, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         return f"{self.name} failed: {self.error}"
 
 
@@ -131,7 +131,7 @@ class StageRetrying(StageSignal, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         return f"{self.name} is tried again in {self.delay:.1f} s (attempt {self.attempt})"
 
 
@@ -164,7 +164,7 @@ class ModelCallEnded(StageSignal, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         if self.error:
             return f"{self.name}: {self.model} failed: {self.error}"
         tokens = f", {self.usage.total_tokens} tokens" if self.usage else ""
@@ -180,7 +180,7 @@ class ModelCallWaiting(StageSignal, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         return f"{self.name}: waits about {self.seconds:.0f} s for {self.model} ({self.rates})"
 
 
@@ -201,7 +201,7 @@ class ToolCallEnded(StageSignal, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         if self.skipped:
             return f"{self.name}: {self.tool} was skipped: {self.skipped}"
         return f"{self.name}: {self.tool} failed: {self.error}" if self.error else f"{self.name}: {self.tool}"
@@ -221,7 +221,7 @@ class ParallelStarted(StageSignal, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         count = f"{self.branch_count} branch{'es' * (self.branch_count != 1)}"
         return f"{self.name}: {count}, {self.max_parallel} at a time, {self.join_policy}"
 
@@ -235,7 +235,7 @@ class ParallelBranchStarted(StageSignal, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         return f"{self.name}: branch {self.id} started"
 
 
@@ -253,7 +253,7 @@ class ParallelBranchCompleted(StageSignal, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         why = f": {self.failure_reason}" if self.failure_reason else ""
         return f"{self.name}: branch {self.id} {self.status} in {self.duration:.1f} s{why}"
 
@@ -267,5 +267,5 @@ class ParallelCompleted(StageSignal, kw_only=True):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """One line for users."""
         return f"{self.name}: {self.success_count} succeeded, {self.failure_count} failed"

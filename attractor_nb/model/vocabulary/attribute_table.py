@@ -1,4 +1,4 @@
-"""The one table of attributes: where each may stand, its type, its default and what it means.
+"""The one table of attributes: the scopes of each, its type, its default and what it means.
 
 `attributes.py` reads it, and is what others import.
 """
@@ -47,7 +47,7 @@ class AttributeSpec(msgspec.Struct, frozen=True):
     name: str  #: The attribute's name, dots included.
     scope: Scope  #: Its scope.
     type: AttrType  #: Type of its value.
-    default: AttrValue | None  #: Its value when nobody says otherwise; None for "unset".
+    default: AttrValue | None  #: Its value by default; None for "unset".
     meaning: str  #: One sentence for completion, lint and the docs.
     choices: tuple[str, ...] = ()  #: The values of a CHOICE.
     alias_of: str = ""  #: The canonical name, for a second spelling.

@@ -52,7 +52,7 @@ def child_attributes(handler_type: str) -> tuple[tuple[str, str], int]:
     """The attributes by which a node of a child type names its child: the file's, then the registered name's.
 
     Returns:
-        Both, and where they may stand: 1 for the node alone, 2 for node and graph.
+        Both, and where they are allowed: 1 for the node alone, 2 for node and graph.
     """
     if handler_type == PIPELINE_TYPE:
         return ("pipeline.dotfile", "pipeline.name"), 1

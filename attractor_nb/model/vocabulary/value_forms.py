@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Unexpected = Callable[[str, Span], AttractorError]
 
-    """Makes the error of what cannot stand at a place: its message, and the place."""
+    """Makes the error of something misplaced: its message, and the place."""
 
     Get = Callable[[str, Any], Any]
 
@@ -99,10 +99,10 @@ class EntryReader(NamedTuple):
     """A text whose entries are read one after the other."""
 
     source: SourceText  #: The text.
-    error: Unexpected  #: Makes the error of what cannot stand at a place.
+    error: Unexpected  #: Makes the error of something misplaced.
 
     def entries(self, read: Callable[[int], tuple[EntryT, int]]) -> Iterator[tuple[EntryT, int]]:
-        """Each entry with the offset where it begins; a comma at the end may stand.
+        """Each entry with the offset where it begins; a comma at the end is allowed.
 
         Args:
             read: Reads the entry at an offset; gives it and the offset behind it.
@@ -119,7 +119,7 @@ class EntryReader(NamedTuple):
                 position = self.after_space(position + 1)
 
     def unexpected(self, position: int, wanted: str) -> AttractorError:
-        """The error at an offset where something else should stand."""
+        """The error at an offset where something else is expected."""
         end = min(position + 1, len(self.source.text))
         return self.error(f"expected {wanted}", self.source.span(min(position, end), end))
 

@@ -41,9 +41,9 @@ MISSING: Final[Any] = object()
 NODE_KEYS: Final = ("response", "run_id")
 """Values that a stage sets under its own id: ``<node>.response``, ``<node>.run_id``."""
 RENDERED_ATTRIBUTES: Final = ("prompt", "label", "llm.system_prompt", "human.prompt", "manager.instructions")
-"""Node attributes that models and people read. Commands are never among them (ruling 25)."""
+"""Node attributes that models and users read. Commands are never among them (ruling 25)."""
 NAMING_ATTRIBUTES: Final = (*RENDERED_ATTRIBUTES, ATTACH)
-"""Node attributes in which variables stand."""
+"""Node attributes that may contain variables."""
 _TOKEN: Final = re.compile(r"\$(?:\$|\{([^${}\n]+)\}|([A-Za-z_][A-Za-z0-9_]*))")
 _FILTERED: Final = re.compile(rf"(.+):[ \t]*({'|'.join(FILTERS)})[ \t]+([0-9]{{1,9}})[ \t]*\Z", re.DOTALL)
 _DEFAULTED: Final = re.compile(r"(.+?):[ \t]*default(?:[ \t]+(.*))?\Z", re.DOTALL)

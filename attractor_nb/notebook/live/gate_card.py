@@ -1,4 +1,4 @@
-"""Questions to people as cards: of one run under its graph, or of all runs in the inbox.
+"""Questions to users as cards: of one run under its graph, or of all runs in the inbox.
 
 The cards are drawn by ``gates_view.js``, which also an exported or a served page can use; here is what they
 hold, and the way of an answer to its run. The widget is made in the cell that shows it; a question only sets

@@ -76,7 +76,7 @@ def _last_speaker(view: RunView, graph: Graph) -> str:
 
 
 def show_kept(run: ShownRun, place: str, answer: FinalAnswer | None, others: Sequence[str]) -> Output:
-    """Display how a run stands, in the current cell.
+    """Display the state of a run, in the current cell.
 
     That comes before its live view: the first one is imported, and a browser takes longer for it, too.
 

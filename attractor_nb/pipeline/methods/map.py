@@ -84,7 +84,7 @@ class OverRows(Definition):
 
 
 class ResumingMap(Definition):
-    """Going on with maps of a pipeline."""
+    """Resumes maps of a pipeline."""
 
     @typing.overload
     def resume_map(

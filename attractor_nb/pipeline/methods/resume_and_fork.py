@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class ResumingRun(Execution):
-    """Going on with a run: from where it stopped, or from an earlier visit."""
+    """Resumes a run from where it stopped, or from an earlier visit."""
 
     @typing.overload
     def resume(self, *, wait: Literal[False] = False, **options: Unpack[ContinueKeywords]) -> Self: ...

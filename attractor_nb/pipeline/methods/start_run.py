@@ -81,7 +81,7 @@ class Starting(Definition):
 
 
 class ResumingDirectory(Definition):
-    """Going on with runs of a pipeline."""
+    """Resumes runs of a pipeline."""
 
     @typing.overload
     def resume(
@@ -218,7 +218,7 @@ class FillingIn(Definition):
     @takes(ResumeKeywords)
     def form(self, **options: Unpack[ResumeKeywords]) -> RunForm:
         """A form for the inputs that the graph declares: in a notebook fields and a button that starts a run."""
-        from attractor_nb.studio.edit.editor_requests import RunForm  # noqa: PLC0415 - for who fills in forms
+        from attractor_nb.studio.edit.editor_requests import RunForm  # noqa: PLC0415 - only for forms
 
         check_names(options)
         return RunForm(self, options)

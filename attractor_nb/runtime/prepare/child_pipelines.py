@@ -405,7 +405,7 @@ class Preparation(Struct, frozen=True):
     #: Gives the JSON Schema of what a registered model leaves of a value, by its name.
     stored_schema: Callable[[str], Mapping[str, Any] | None] = no_schema
     is_strict: bool = False  #: Generous readings are errors.
-    are_many_exits_allowed: bool = False  #: More than one exit node may stand.
+    are_many_exits_allowed: bool = False  #: More than one exit node is allowed.
     find_children: Callable[[Graph], Family[Any]] | None = None  #: Finds the child pipelines that a graph names.
     taken_over: frozenset[str] = frozenset()  #: Types that the caller's own handlers execute.
 

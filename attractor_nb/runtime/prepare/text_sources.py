@@ -58,7 +58,7 @@ class TextFiles(Struct):
 
     def contained(self, document: DotDocument) -> str:
         """The text of a pipeline with the texts of files in it; a file that cannot be had stays a name."""
-        edits: dict[TextEdit, None] = {}  # a default block stands once, and for many nodes
+        edits: dict[TextEdit, None] = {}  # a default block occurs once, for many nodes
         for (node_id, attribute), text in self._texts(document.graph)[0].items():
             thing = document.graph.nodes[node_id] if node_id else document.graph
             if named_file(thing.get(attribute, str, "")) is not None:

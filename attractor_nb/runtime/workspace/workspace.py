@@ -89,7 +89,7 @@ class Folder:
         return Kept()
 
     async def open(self) -> None:
-        """Nothing is needed before somebody asks."""
+        """Nothing is needed before it is requested."""
 
     async def close(self) -> None:
         """Remove a temporary directory."""
@@ -295,7 +295,7 @@ _GONE: Final = "restore it, or name another: resume(…, workdir=DIR), --workdir
 
 
 def with_recorded_workdir(options: RunOptions, facts: Mapping[str, Any]) -> RunOptions:
-    """Options that work where the run did before, when nobody says otherwise."""
+    """Options that work where the run did before, by default."""
     if options.executor is not None:
         return options
     own, recorded = str(facts.get("isolation", "")), str(facts.get("workdir", ""))
@@ -326,7 +326,7 @@ def recorded_for_rows(options: RunOptions, graph: Graph, origin: Origin | None) 
 
 
 def with_workdir_of_rows(options: RunOptions, facts: Mapping[str, Any]) -> RunOptions:
-    """Options whose rows work as those of the map did before, when nobody says otherwise."""
+    """Options whose rows work as those of the map did before, by default."""
     named = (options.workdir, options.isolation, options.workspace_from, options.executor)
     recorded = {name: facts[name] for name in ("workdir", "isolation", "workspace_from") if facts.get(name)}
     if any(value is not None for value in named) or not recorded:

@@ -248,7 +248,7 @@ class Worktree:
         return git, index, tuple(told)
 
     def stand_at(self, commit: str, *, is_cut_off: bool) -> str:
-        """Bring the worktree to where the log says that the run stands; what is lost by that is kept aside.
+        """Bring the worktree to the position of the run in the log; what is lost by that is kept aside.
 
         A person may change and commit in the worktree while the run is inactive; that stays. What an
         attempt left that was cut off, or stages that a rewind has set aside, goes: the stage is executed on

@@ -416,7 +416,7 @@ def _not_waiting(
 ) -> AttractorError:
     if not is_left and (answered := _answer_in_log(service.place(run_id), question)):
         return AlreadyAnswered(
-            f"gate {question[:80]} was answered by {answered.answered_by or 'somebody'}", hint="the first answer counts"
+            f"gate {question[:80]} was answered by {answered.answered_by or 'a person'}", hint="the first answer counts"
         )
     if summary.is_live:
         hint = f"GET /pipelines/{run_id}/questions lists those that wait"

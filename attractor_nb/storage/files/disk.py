@@ -181,9 +181,9 @@ _HINTS = {
     errno.EROFS: f"make the file system writable, or choose another run directory{_RESUMABLE}",
     errno.EIO: "copy the run directory to a sound disk, and resume the run there",
     errno.EMLINK: "put a copy of the file in its place",
-    errno.ELOOP: "a symbolic link stands in its place; remove it",
-    errno.ENOTDIR: "a file stands where a directory should: name another place, or move it away",
-    errno.EINVAL: "something that is not a plain file stands in its place; remove it",
+    errno.ELOOP: "a symbolic link is in its place; remove it",
+    errno.ENOTDIR: "a file is in the place of a directory: name another place, or move it away",
+    errno.EINVAL: "something that is not a plain file is in its place; remove it",
     errno.EMFILE: "close some files, or raise the limit of open files",
     errno.ENAMETOOLONG: "choose a shorter run directory",
 }

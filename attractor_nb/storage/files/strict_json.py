@@ -73,7 +73,7 @@ def json_line(plain: Mapping[str, Any]) -> bytes:
 
 
 def json_page(plain: Mapping[str, Any]) -> str:
-    """An object as indented JSON for people; values without a JSON form are described.
+    """An object as indented JSON for users; values without a JSON form are described.
 
     Evidence is written even of what is refused a moment later: this raises for no value.
     """

@@ -98,7 +98,7 @@ def read_below(folder: Path, name: str, *, max_bytes: int, kinds: Collection[str
 
 
 def check_visible(path: PurePath, kinds: Collection[str]) -> None:
-    """Refuse what is hidden or of another kind: keys and settings stand there (ruling 43).
+    """Refuse what is hidden or of another kind: keys and settings are there (ruling 43).
 
     Args:
         path: The file, relative to its folder.

@@ -1,7 +1,7 @@
 """The form of one record of the log: a line of JSON that carries its own checksum.
 
 ``{"type":"StageStarted","sequence":4,…,"crc":"5f3a0c11"}``: the checksum is that of the JSON object
-without its ``crc`` entry. Behind it stands the fencing token of the owner who wrote the record, unless
+without its ``crc`` entry. After it is the fencing token of the owner who wrote the record, unless
 that is the first owner: ``"crc":"5f3a0c11.2"``; the checksum depends on it. Pure functions between events
 and bytes; no file is touched here.
 """

@@ -1,6 +1,6 @@
 """The directories of stages: the latest visit in front, earlier ones under ``visits/`` (ruling 28).
 
-What a stage writes is evidence for people; the run's state is in its log, and what must survive a
+What a stage writes is evidence for users; the run's state is in its log, and what must survive a
 power loss is flushed there. A file is there whole or not at all when the process is killed, but for the
 status of the attempt that was cut off, which may be empty; the files
 of the last seconds before a power loss may be missing or empty. Flushing them too would cost a stage

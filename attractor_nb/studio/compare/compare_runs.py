@@ -198,7 +198,7 @@ def _steps(run: Execution) -> Iterator[ComparedVisit]:
 
 
 def _messages(known: RecordedVisit) -> str:
-    """The instructions that a visit received from people and supervisors, each once."""
+    """The instructions that a visit received from users and supervisors, each once."""
     record, heard = known.record, known.journal.heard
     if not heard:
         return ""

@@ -88,7 +88,7 @@ def comparison_svg(compared: Compared, theme: Theme = "auto") -> str:
 
 
 def node_states_plain(compared: Compared) -> dict[str, Any]:
-    """The state of each node as JSON, its sign where counts stand: for a drawing to be clicked."""
+    """The state of each node as JSON, its sign in place of counts: for a drawing to be clicked."""
     return {
         node_id: {**state.to_plain(), "progress": mark.words}
         for node_id, (mark, state) in _node_marks(compared).items()
@@ -114,7 +114,7 @@ def _node_mark(node_id: str, pairs: list[Pair], united: United) -> tuple[Mark, N
         return Mark(tip="in neither run"), NodeState()
     if not in_a or not in_b:
         name, steps = ("a", in_a) if in_a else ("b", in_b)
-        mark = Mark((f"only-{name}",), name.upper(), f"only {name.upper()} came here")
+        mark = Mark((f"only-{name}",), name.upper(), f"only {name.upper()} visited it")
         return mark, NodeState(status(steps[-1]), visits=len(steps), note=f"only {name.upper()}")
     last_a, last_b = in_a[-1], in_b[-1]
     state = NodeState(status(last_b), visits=len(in_b))

@@ -145,7 +145,7 @@ def estimate(
     Args:
         name: The pipeline's name.
         values: What the context begins with: conditions see it, and prompts have it in place of variables.
-        backend: Whose own model holds for nodes that nobody names one for.
+        backend: Whose own model holds for nodes without a model.
         assumptions: What is taken for granted.
         bounds: Bounds in place of the graph's own.
         schemas: Models that ``response_schema`` of a node may name: prompts have their text.
@@ -284,6 +284,6 @@ def stylesheet_of(graph: Graph) -> Stylesheet:
 
 
 def own_model(backend: BackendSpec) -> ModelName | None:
-    """The model that a backend asks when nobody names one; None when it has none, or does not say."""
+    """The model that a backend asks by default; None when it has none, or does not say."""
     resolved = resolve_backend(backend)
     return resolved.own_model if isinstance(resolved, HasOwnModel) else None

@@ -59,7 +59,7 @@ def history_table(
     notes: Sequence[str] = (),
     place: Callable[[RunSummary], str] = lambda run: run.logs_root.name,
 ) -> Table:
-    """The table of a list of runs; a column in which nothing stands is left out.
+    """The table of a list of runs; an empty column is left out.
 
     Args:
         has_times: Show when they began and how long they took, which differs from time to time.

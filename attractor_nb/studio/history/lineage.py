@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.execution import Execution
 
 MAX_SHOWN: Final = 200
-"""Nobody reads more; the text says how many there are."""
+"""More would not be read; the text says how many there are."""
 _WIDEST: Final = 520.0
 _ROW: Final = 46.0
 _BOX: Final = 36.0

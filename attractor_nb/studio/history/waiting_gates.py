@@ -146,7 +146,7 @@ def question_here(run: Execution, event: InterviewStarted, since: float) -> Wait
 
 
 def _questions_of(summary: RunSummary) -> list[WaitingGate]:
-    """The questions that a run left open that nobody works on here."""
+    """The questions that a run left open that no process works on here."""
     waiting = open_questions(read_log(summary.current_directory).events)
     how, owner = resume_call(summary.logs_root), None
     if summary.is_live:

@@ -190,7 +190,7 @@ def _edge_facts(index: int, edge: Edge, passes: int) -> dict[str, Any]:
 def answer_inspection(run: Execution, request: dict[str, Any], *, with_place: bool = True) -> dict[str, Any]:
     """Answer a front-end: by ``node`` or ``edge``, and ``visit``, ``attempt``, ``branch``, ``item``, ``file``.
 
-    ``with_place`` says where files are, for who sits at this machine.
+    ``with_place`` says where files are, for users of this machine.
 
     Returns:
         The plain form with ``kind`` (``stage``, ``edge`` or ``file``), of a stage with ``can_be_told``, and the

@@ -141,9 +141,9 @@ def _rule_words(rule: Mapping[str, Any]) -> str:
 
 def _route_facts(plain: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if plain.get("why_here"):
-        yield "visited it", plain["why_here"]
+        yield "reached", plain["why_here"]
     if reasons := plain.get("why_next"):
-        yield "went on", reasons["words"]
+        yield "next", reasons["words"]
         if reasons["mismatch"]:
             yield "but", reasons["mismatch"]
     for problem in plain.get("problems", ()):

@@ -137,7 +137,7 @@ class HeatMap(DisplayedPicture):
 
 
 def measure(journal: Journal, by: str) -> dict[str, float]:
-    """The measure of each node that one run visited; a node whose price nobody knows has none.
+    """The measure of each node that one run visited; a node of unknown price has none.
 
     Args:
         journal: The run's past.
@@ -190,7 +190,7 @@ def heat_of(graph: Graph, journals: Sequence[Journal], by: str, notes: Sequence[
 
 
 def in_words(by: str, value: float) -> str:
-    """A value for people.
+    """A value for users.
 
     >>> in_words("time", 75), in_words("tokens", 1240), in_words("cost", 0.0031), in_words("visits", 2.5)
     ('1 min 15 s', '1,240', '$0.0031', '2.5')

@@ -103,7 +103,7 @@ def timeline_table(timeline: Timeline) -> Table:
             )
             states.append(row_look(bar.status))
     notes = [_cut_words(cut, timeline) for cut in timeline.cuts]
-    ending = ", goes on" * timeline.is_live + (f", {timeline.mark}" if timeline.mark else "")
+    ending = ", active" * timeline.is_live + (f", {timeline.mark}" if timeline.mark else "")
     headline = f"{one_line(timeline.name) or 'run'}: {duration_text(timeline.seconds)}{ending}"
     return Table("Timeline", columns, rows, states=states, headline=headline, notes=notes)
 

@@ -1,7 +1,7 @@
 """A run in time: what each node did when, tried again, waited for, and called (pure).
 
 A lane for each node, or for each branch; in it a bar for each attempt, hatched ones for waits between
-attempts, and dotted ones for waits for people. Time in which the run was inactive is cut out and marked.
+attempts, and dotted ones for waits for users. Time in which the run was inactive is cut out and marked.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def timeline_of(
         journal: The past.
         name: Of the pipeline.
         by: ``node``: a lane for each node, in each branch; ``branch``: one for each branch.
-        now: The present, in seconds since 1970, of a run that is active; None for one that stands.
+        now: The present, in seconds since 1970, of a run that is active; None for an inactive one.
         mark: What must be said of the run's result, or empty.
     """
     counted = journal.counted

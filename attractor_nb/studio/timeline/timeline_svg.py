@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 MAX_LANES: Final = 200
-"""Nobody reads more; the table has them all."""
+"""More would not be read; the table has them all."""
 MAX_BARS: Final = 4000
 _WIDTH: Final = 960.0
 _MARGIN: Final = 12.0

@@ -1,7 +1,7 @@
 """Fan-outs in a picture: the lane of each branch, and very many branches as one box (pure).
 
 A picture in a cell is about 900 px wide. Branches that would make it so wide that its texts could not be read
-are stacked: one box that says how many they are and how they stand. A live view and a page draw all of them.
+are stacked: one box that says how many they are and their states. A live view and a page draw all of them.
 
 A lane holds what one branch alone leads to. A fan-out with many branches has no lanes: they would say less
 than they take.
@@ -160,14 +160,14 @@ def in_words(statuses: Iterable[NodeStatus], fits: Callable[[str], bool] = lambd
     '1 fail, 2 others'
     """
     counts = Counter(statuses)
-    stand = [(counts[status], status.replace("_", " ")) for status in _ORDER if counts[status]]
-    for shown in range(len(stand), 0, -1):
-        others = sum(count for count, _ in stand[shown:])
+    states = [(counts[status], status.replace("_", " ")) for status in _ORDER if counts[status]]
+    for shown in range(len(states), 0, -1):
+        others = sum(count for count, _ in states[shown:])
         rest = [(others, "other" if others == 1 else "others")] if others else []
-        words = ", ".join(f"{count} {word}" for count, word in (*stand[:shown], *rest))
+        words = ", ".join(f"{count} {word}" for count, word in (*states[:shown], *rest))
         if fits(words):
             return words
-    return " ".join(map(str, stand[0]))
+    return " ".join(map(str, states[0]))
 
 
 def with_stacks(scene: Scene, graph: Graph, joins: Mapping[str, Join]) -> tuple[Scene, dict[str, Stack]]:
@@ -292,7 +292,7 @@ def _kept_links(links: Sequence[Link], moved: Mapping[int, int], first_stack: in
 def _kept_panels(
     panels: Sequence[Panel], moved: Mapping[int, int], first_stack: int
 ) -> tuple[list[Panel], dict[int | None, int | None]]:
-    """Panels with their new members, without lanes of what is stacked; where each panel stands now."""
+    """Panels with their new members, without lanes of what is stacked; the new place of each panel."""
     kept: list[Panel] = []
     places: dict[int | None, int | None] = {None: None}
     for number, panel in enumerate(panels):

@@ -352,7 +352,7 @@ def node_text(box: Box, direction: Direction, state: NodeState, words: str) -> l
 
 
 def _small_line(box: Box, state: NodeState, counts: Counts, y: float) -> list[Markup]:
-    """Counts, then why it failed, how branches or a child run stand, or what kind of node it is."""
+    """Counts, then why it failed, the state of branches or of a child run, or what kind of node it is."""
     _, _, room = small_line_place(box)
     news = state.reason if state.status is NodeStatus.FAIL and state.reason else state.note
     counts = counts.fitting(room)
@@ -426,7 +426,7 @@ MARK_PATHS: Final = {
 """Sign of each status, drawn as a stroke inside a disc of radius 8."""
 
 AGAIN_PATH: Final = "m2.6-1.6a3.1 3.1 0 1 0 .5 2.3m-.3-4.6v2.4h-2.4"
-"""Before a number of visits: a circle that closes, from the place where it stands."""
+"""Before a number of visits: a circle that closes, from its place."""
 STAR_PATH: Final = "M0-5.2L1.5-1.9L5.1-1.5L2.4 .9L3.2 4.4L0 2.6L-3.2 4.4L-2.4 .9L-5.1-1.5L-1.5-1.9Z"
 """The badge of a goal gate."""
 WARNING_PATHS: Final = ("M0-7L7.4 5.7H-7.4Z", "M0-2.4V1.2M0 3.5V3.6")

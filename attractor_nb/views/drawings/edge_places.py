@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 TITLE_SIZE: Final = 11.0
 TITLE_STRIP: Final = 18.0
-"""Height of the strip at the top of a panel in which its title stands."""
+"""Height of the strip at the top of a panel for its title."""
 MOST_PASSES: Final = 9999
 _PASSES_WIDTH: Final = text_width(f"{TIMES}{MOST_PASSES}", DETAIL_SIZE, is_bold=True)
 """Beside each edge: how often it was passed may appear at any time."""

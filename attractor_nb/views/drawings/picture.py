@@ -162,7 +162,7 @@ class GraphPicture:
         return f"Pipeline {name}: {nodes} node{'s' * (nodes != 1)}, {edges} edge{'s' * (edges != 1)}"
 
     def _stack(self, box: Box, centre: Point) -> Markup:
-        """Branches as one box before another: how many they are, and how they stand."""
+        """Branches as one box before another: how many they are, and their states."""
         stack = self.stacks[box.node_id]
         statuses = stack.statuses(self.states)
         front = replace(box, width=box.width - 6, height=box.height - 6)

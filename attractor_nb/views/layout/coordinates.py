@@ -116,7 +116,7 @@ def _outer_edges(
 
 
 def _joined(rows: list[list[int]], root: dict[int, int], fans: Sequence[tuple[int, int]]) -> dict[int, int]:
-    """The blocks, those of each pair of a fan as one unless they stand side by side."""
+    """The blocks, those of each pair of a fan as one unless they are side by side."""
     if not fans:
         return root
     ranks: dict[int, set[int]] = defaultdict(set)
@@ -207,7 +207,7 @@ def _compacted(
     """Blocks pushed together from the left, then each pulled right as far as its neighbours allow.
 
     Borders that close a panel stay where they are: next to its last member. Empty where two blocks
-    would have to stand on both sides of one another.
+    would have to be on both sides of one another.
     """
     after: dict[int, dict[int, float]] = {block: {} for block in root.values()}
     waiting: dict[int, int] = dict.fromkeys(after, 0)
@@ -230,7 +230,7 @@ def _compacted(
                 order.append(other)
     if len(order) < len(after):
         return {}
-    # Pushed to the left alone, a block that could stand under its right neighbours would hang at the margin.
+    # Pushed to the left alone, a block that could be under its right neighbours would hang at the margin.
     for block in reversed(order):
         if after[block] and block not in closing:
             place[block] = max(place[block], min(place[other] - distance for other, distance in after[block].items()))

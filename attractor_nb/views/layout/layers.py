@@ -1,4 +1,4 @@
-"""Ranks and orders: which vertices share a layer, and who stands left of whom.
+"""Ranks and orders: which vertices share a layer, and their order from left to right.
 
 ``fast_sugiyama`` ranks the vertices and breaks long edges with dummies. Around it this module makes the graph
 acyclic, gives labelled edges their own vertex (a *bead*), chooses the order of each layer, that of the text
@@ -155,7 +155,7 @@ class _Ranking:
     """The ranking by ``fast_sugiyama`` for the legs of all edges, in our numbers.
 
     Attributes:
-        keys: Where each vertex stands from left to right, in no particular unit.
+        keys: Position of each vertex from left to right, in no particular unit.
         edges: All edges between neighbouring layers.
     """
 
@@ -261,7 +261,7 @@ def fenced(
         scene: Where the panels are.
         layers: The layers; left as they are.
         paths: The panels around each vertex.
-        keys: Where each vertex would stand without panels.
+        keys: Position of each vertex without panels.
 
     Returns:
         The new layers, and for each panel its left and right border vertex on each of its layers.

@@ -154,7 +154,7 @@ def _median(ends: Sequence[int]) -> float:
 
 
 def swap_neighbours(rows: Rows, neighbours: Neighbours, homes: Mapping[int, int | None] | None = None) -> None:
-    """Swap two that stand side by side where that saves crossings, until it saves none.
+    """Swap two side by side where that saves crossings, until it saves none.
 
     Args:
         rows: Changed in place.

@@ -49,7 +49,7 @@ _BEND: Final = 4.0
 
 
 class Places:
-    """The sizes of what a scene has in each layer, and where it stands, across and along the flow."""
+    """The sizes of what a scene has in each layer, and its positions, across and along the flow."""
 
     def __init__(self, skeleton: Skeleton, layered: Layered, turns: Sequence[int] = ()) -> None:
         """Place everything; ``turns`` are the layers where one row ends and the next begins."""

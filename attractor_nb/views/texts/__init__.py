@@ -1,1 +1,1 @@
-"""Texts as people read them: Markdown, code, JSON, and what differs between two of them."""
+"""Texts as users read them: Markdown, code, JSON, and what differs between two of them."""

@@ -1,4 +1,4 @@
-"""Texts as people read them: Markdown, code, JSON and diffs as a small tree that all views draw alike.
+"""Texts as users read them: Markdown, code, JSON and diffs as a small tree that all views draw alike.
 
 A node is a text, or a list: ``"tag"`` or ``"tag.class"`` (``".class"`` is a span), attributes if there are,
 and its nodes. ``TAGS`` and ``ATTRIBUTES`` list all tags and attributes;
@@ -240,7 +240,7 @@ def markdown_nodes(text: str) -> list[ProseNode]:
 
 @cache
 def _parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt  # noqa: PLC0415 - loaded when somebody looks
+    from markdown_it import MarkdownIt  # noqa: PLC0415 - loaded for a view
 
     made = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
     made.validateLink = lambda url: True  # ours is stricter, and an address that is refused is still shown  # noqa: ARG005

@@ -231,7 +231,7 @@ def _with_gaps(pieces: list[Piece]) -> list[Piece]:
         if is_changed or len(words) <= 3 * KEPT:
             found.append((words, is_changed))
             continue
-        begin = words[:KEPT] if at > 1 else ""  # before it stands the sign
+        begin = words[:KEPT] if at > 1 else ""  # the sign is before it
         end = words[-KEPT:] if at < last else ""
         found.append((f"{begin} … {end}", False))
     return found

@@ -88,7 +88,7 @@ function makeVisit(step, modes) {
 function makeSide(side, facts, modes) {
   const column = make("div", `ac-side is-${side}`, [make("h6", "ac-side-title", side.toUpperCase())]);
   if (!facts) {
-    column.append(make("p", "al-dim", __("did not come here")));
+    column.append(make("p", "al-dim", __("did not visit this node")));
     return column;
   }
   const said = [(facts.status || __("not ended")).replace("_", " ")];

@@ -118,7 +118,7 @@ def test_exit_code_0_with_an_empty_answer_is_retried(stubs, agent):
 
 
 @pytest.mark.parametrize(
-    ("mode", "words"), [("silent", "said nothing"), ("no_end", "cut off"), ("half_line", "cut off")]
+    ("mode", "words"), [("silent", "its output is not that of"), ("no_end", "cut off"), ("half_line", "cut off")]
 )
 def test_exit_code_0_without_a_word_on_how_it_went_is_retried(stubs, agent, mode, words):
     stubs.do(mode)

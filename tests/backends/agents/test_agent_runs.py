@@ -376,7 +376,7 @@ def test_a_budget_that_cannot_hold_is_refused(stubs, agent):
     if agent == "claude":
         assert run(line(), agent, max_budget_usd=1)[0].status == "success"
         return
-    with pytest.raises(OptionError, match=f"max_budget_usd=1 cannot hold: {agent} tells no price"):
+    with pytest.raises(OptionError, match=f"max_budget_usd=1 cannot hold: {agent} reports no price"):
         run(line(), agent, max_budget_usd=1)
     assert run(line(), agent, max_budget_usd=1, max_tokens_total=10_000)[0].status == "success"
 

@@ -86,7 +86,7 @@ def test_of_a_model_that_nobody_knows_there_is_a_warning(serve, tmp_path):
     run = Pipeline(GRAPH, backend=backend).run(params=GIVEN, logs_root=tmp_path / "run")
     assert run.result(60).status == "success"
     (warning,) = (event.message for event in run.events() if isinstance(event, RunWarning))
-    assert warning == "look: nobody can tell whether openai:my-model is shown images and documents"
+    assert warning == "look: it is unknown whether openai:my-model accepts images and documents"
 
 
 def test_a_thread_keeps_the_name_and_not_the_picture(serve, backend_for, tmp_path):
