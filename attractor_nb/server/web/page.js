@@ -103,7 +103,6 @@ function startPage() {
 }
 
 // In a frame of JupyterLab the page is as light or dark as JupyterLab is; elsewhere as the browser is.
-
 function followJupyter() {
   let theirs = null;
   try {
@@ -121,7 +120,6 @@ function followJupyter() {
 }
 
 // The token: taken from the address once and out of it at once, kept for this tab, asked for where there is none.
-
 const keptToken = () => sessionStorage.getItem(tokenKey()) || "";
 const keepToken = (token) => sessionStorage.setItem(tokenKey(), token);
 const forgetToken = () => sessionStorage.removeItem(tokenKey());

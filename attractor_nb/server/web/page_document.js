@@ -319,7 +319,6 @@ export function showDocument(server, el, keeper) {
 }
 
 // A drawing to take along: as SVG, as PNG, as Mermaid. The server draws it, the browser keeps it as a file.
-
 // `onSaid(words)` is called with what keeps it from being drawn; with an empty text when it was.
 function makeExport(server, { textOf, nameOf, onSaid }) {
   const formats = optionsOf([["", __("Export…")], ...Object.entries(FORMATS)]);
@@ -357,7 +356,6 @@ function keepAsFile(blob, name) {
 // A run on the drawing of the text that it was begun from: its states, its line, its questions.
 //
 // What is shown is what the server says; the stream of events says when to ask again.
-
 // `text` is what it was begun from; `onOpen(id, name)` shows it as a whole, `onClose()` takes it off the drawing.
 function followOnDrawing(server, id, el, { text, name, onOpen, onClose }) {
   const line = makeStatusLine(stop, () => onOpen(id, name));

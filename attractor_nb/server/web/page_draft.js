@@ -22,6 +22,3 @@ export function keepDraft(draft) {
     return false;
   }
 }
-
-// A key of a request: whoever sends the same again begins no second run.
-export const newKey = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -1,8 +1,7 @@
 // How a text becomes a run: its inputs and options, the commands that are to be read first, and its beginning.
 
-import { newKey } from "./page_draft.js";
 import { Refusal } from "./page_server.js";
-import { make, makeButton, optionsOf } from "./parts.js";
+import { make, makeButton, newKey, optionsOf } from "./parts.js";
 import { sizeOf } from "./texts.js";
 import { __ } from "./wording.js";
 
@@ -136,7 +135,6 @@ export function makeLauncher(server, { draft, textOf, obstacleOf, look, onChange
 }
 
 // What a new run would execute, command by command: each is read and ticked before it may run.
-
 // `onTick()` is called when a tick was set or taken away.
 function makeCommands({ onTick }) {
   const title = make("h2", "an-title", "", { id: "an-commands" });
@@ -197,7 +195,6 @@ function makeCommands({ onTick }) {
 }
 
 // How a new run runs: what answers its prompts, its name, its bounds. Each field has its refusal below it.
-
 const BACKENDS = {
   simulated: __("simulated: answers are made up"),
   local: __("local: the model installed here"),
@@ -290,7 +287,6 @@ function makeOptions({ onChange }) {
 
 // The inputs of a new run: names with values, each a text or JSON as it was typed. What the pipeline declares has a
 // row of its own, and then nothing else will do.
-
 // `onChange()` is called for each change.
 function makeInputs({ onChange }) {
   const rows = make("div", "an-rows");

@@ -180,7 +180,6 @@ function verdictOf({ nodes, diagnostics, more_diagnostics: more }) {
 }
 
 // The drawing beside a text that is being written: of the last text that could be read.
-
 // `onNode(id)` is called for a click on a node.
 function makeSketch({ onNode }) {
   const words = make("p", "al-dim an-still", NOTHING_YET);

@@ -271,7 +271,6 @@ export function showRun(server, id, el, { go, way }) {
 }
 
 // What has changed between two answers about a run, as the delta that a live view is told. Values only.
-
 function changesOf(before, next) {
   const [old, fresh] = [flattened(before), flattened(next)];
   const changed = { nodes: {}, edges: {} };

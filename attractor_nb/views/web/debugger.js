@@ -208,7 +208,6 @@ function nodeOf(text) {
 
 // What can be changed where a run stands: values of the context, the prompt of the stage, the outcome of one
 // that has just ended.
-
 // `ask(request)` sends a request of the debugger.
 function makeContextEditor(ask) {
   const title = make("summary", "", __("Change"));

@@ -5,7 +5,7 @@ import { edgeBadgePlaces, nodeBadgePlaces, showBadges } from "./drawing_badges.j
 import { makeFolds } from "./drawing_folds.js";
 import { outlineSize } from "./drawing_space.js";
 import { makeDrawingTools, makeMinimap } from "./drawing_tools.js";
-import { importDrawing, keepKeys, make, wholeSeconds } from "./parts.js";
+import { importDrawing, keepKeys, make, makeSvg, wholeSeconds } from "./parts.js";
 import { CHILD_SEPARATOR } from "./run_states.js";
 import { makeViewport } from "./viewport.js";
 import { __ } from "./wording.js";
@@ -14,7 +14,6 @@ const ACTIVE_STATES = new Set(["running", "waiting", "retrying"]);
 const LIVELY = 20; // with more nodes under way than that nothing moves: each frame would draw them all
 const MOST_PASSES = 9999; // of more there is only room for the thousands
 const PENDING = { status: "pending" };
-const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
 const HELP =
   __("Arrow keys move it, plus and minus zoom, 0 shows the whole drawing, slash finds a node. Tab goes to its nodes; there f folds a group.");
 const PIECES = /(?=<g class="(?:node|edge|edge-label|panel|lane|child)[ "])/;
@@ -355,10 +354,7 @@ function readEdges(svg) {
     edges.set(index, [...(edges.get(index) || []), shape]);
     const line = shape.querySelector(".line");
     if (!line) continue;
-    const reach = document.createElementNS(SVG_NAMESPACE, "path"); // a line is too thin to be hit
-    reach.setAttribute("class", "ad-reach");
-    reach.setAttribute("d", line.getAttribute("d"));
-    shape.append(reach);
+    shape.append(makeSvg("path", { class: "ad-reach", d: line.getAttribute("d") })); // a line is too thin to be hit
     const title = shape.querySelector("title");
     const [from, to] = (title ? title.textContent : "").split("\n")[0].split(" → ");
     if (from && to) links.push({ index, from: pathOf(shape, from), to: pathOf(shape, to) });
@@ -374,7 +370,6 @@ function middleOf(element) {
 
 // What differs between two texts of a drawing, where only nodes do, and they stand where they stood: then these alone are
 // written anew. Our writer escapes every text, so a piece begins where one of its groups does and nowhere else.
-
 // The new groups by their number among all nodes; null where more differs. `number` is that of the drawing's ids.
 function changedNodes(before, after, number) {
   const [old, now] = [before, after].map((text) => text.split(PIECES));
@@ -393,7 +388,6 @@ function changedNodes(before, after, number) {
 }
 
 // Which node lies next in a direction: along an edge first, then among those that share an end with it.
-
 const arrowOf = (key) => ARROWS[key] || null;
 
 // `links` are { from, to } by edge; `placeOf` gives the middle of a node on the screen.
@@ -439,7 +433,6 @@ function nearest(here, ids, x, y, placeOf) {
 
 // What is written in a node under its label: counts first, then news, all inside the outline, where no edge comes.
 // It does for a live view what views/drawings/drawing.py does for a picture, with the widths of the fonts that are there.
-
 const AGAIN = "m2.6-1.6a3.1 3.1 0 1 0 .5 2.3m-.3-4.6v2.4h-2.4"; // the sign before a number of visits
 const SIGN_WIDTH = 10;
 const SPACE = 8; // between counts and news

@@ -1,6 +1,7 @@
 // Small signs on nodes and edges that are not part of their state: breakpoints, pins, what changed.
 
-const SVG = "http://www.w3.org/2000/svg";
+import { makeSvg } from "./parts.js";
+
 const RADIUS = 6.5;
 const GAP = 15;
 const PLACES_ON_LINES = [0.25, 0.75, 0.4, 0.6, 0.15];
@@ -20,30 +21,17 @@ const OTHER = "M-2.4 -2.4H2.4V2.4H-2.4Z";
 export function showBadges(group, badges, places) {
   for (const old of group.querySelectorAll(":scope > .ad-badge")) old.remove();
   badges.forEach(({ kind, words }, number) => {
-    const badge = document.createElementNS(SVG, "g");
-    badge.setAttribute("class", `ad-badge ad-badge-${Object.hasOwn(PATHS, kind) ? kind : "other"}`);
-    badge.setAttribute("transform", `translate(${places[number].join(" ")})`);
-    const title = document.createElementNS(SVG, "title");
-    title.textContent = words || kind;
-    const circle = document.createElementNS(SVG, "circle");
-    circle.setAttribute("r", RADIUS);
-    const sign = document.createElementNS(SVG, "path");
-    sign.setAttribute("d", Object.hasOwn(PATHS, kind) ? PATHS[kind] : OTHER);
-    badge.append(title, circle, sign);
-    group.append(badge);
+    const name = Object.hasOwn(PATHS, kind) ? kind : "other";
+    const place = { class: `ad-badge ad-badge-${name}`, transform: `translate(${places[number].join(" ")})` };
+    const sign = makeSvg("path", { d: PATHS[name] ?? OTHER });
+    group.append(makeSvg("g", place, makeSvg("title", {}, words || kind), makeSvg("circle", { r: RADIUS }), sign));
   });
 }
 
 // The sign of a badge by itself, for a list.
 export function badgeIcon(kind) {
-  const icon = document.createElementNS(SVG, "svg");
-  icon.setAttribute("class", `ad-badge ad-badge-${kind}`);
-  icon.setAttribute("viewBox", "-5 -5 10 10");
-  icon.setAttribute("aria-hidden", "true");
-  const sign = document.createElementNS(SVG, "path");
-  sign.setAttribute("d", PATHS[kind]);
-  icon.append(sign);
-  return icon;
+  const frame = { class: `ad-badge ad-badge-${kind}`, viewBox: "-5 -5 10 10", "aria-hidden": "true" };
+  return makeSvg("svg", frame, makeSvg("path", { d: PATHS[kind] }));
 }
 
 // Inside the outline: at the left of the small line, or where there is none in the corners, but for that of the state.

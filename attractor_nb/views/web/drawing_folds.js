@@ -3,10 +3,10 @@
 // which nothing else stands, so everything keeps its place beside its neighbours and no kernel is asked.
 
 import { cutLine, makeSpace, movedPath, drawnAt, shiftOf } from "./drawing_space.js";
+import { makeSvg } from "./parts.js";
 import { CHILD_SEPARATOR } from "./run_states.js";
 import { __ } from "./wording.js";
 
-const SVG_OF_FOLDS = "http://www.w3.org/2000/svg";
 const CORE = { width: 132, height: 50 }; // of a folded group, where its neighbours allow that
 const PASSES = 32; // px of the longest number of passes
 const HANDLE = 14;
@@ -16,13 +16,6 @@ const SIGN_FOLD = "M-3.2 0H3.2";
 const MORE = "more"; // the class of the lane of branches that a picture does not draw
 const WORST_STATES = ["fail", "waiting", "retrying", "running"];
 const ORDER = [...WORST_STATES, "partial_success", "success", "cached", "skipped", "pending"];
-
-function shape(tag, attributes, ...children) {
-  const element = document.createElementNS(SVG_OF_FOLDS, tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...children);
-  return element;
-}
 
 const numbersOf = (rect) => ["x", "y", "width", "height"].map((name) => Number(rect.getAttribute(name)) || 0);
 
@@ -78,13 +71,13 @@ export function makeFolds(svg, nodes, links, marks, { viewport, stateOf, onFold 
   function addHandle(group) {
     const { x, y, width } = group.area;
     const place = group.child ? [width - HANDLE, 11] : [x + width - HANDLE, y];
-    const handle = shape(
+    const handle = makeSvg(
       "g",
       { class: "ad-fold", transform: `translate(${place.join(" ")})`, "aria-hidden": "true" },
-      shape("rect", { x: -HANDLE / 2, y: -HANDLE / 2, width: HANDLE, height: HANDLE, rx: 4 }),
-      shape("path", { d: SIGN_FOLD }),
+      makeSvg("rect", { x: -HANDLE / 2, y: -HANDLE / 2, width: HANDLE, height: HANDLE, rx: 4 }),
+      makeSvg("path", { d: SIGN_FOLD }),
     );
-    const words = shape("title", {});
+    const words = makeSvg("title", {});
     words.textContent = __("Fold %1", group.name);
     handle.append(words);
     (group.child || group.frame).append(handle);
@@ -96,13 +89,13 @@ export function makeFolds(svg, nodes, links, marks, { viewport, stateOf, onFold 
   }
 
   function makeBox(group) {
-    const words = shape("text", { class: "label" });
-    const sum = shape("text", { class: "detail" });
-    const sign = shape("path", {});
-    const mark = shape("g", { class: "mark" }, shape("circle", { r: 7 }), sign);
-    const outline = shape("rect", { class: "outline", rx: 8 });
-    const title = shape("title", {});
-    const box = shape("g", { role: "button", tabindex: "0", "aria-expanded": "false" }, title, outline, words, sum, mark);
+    const words = makeSvg("text", { class: "label" });
+    const sum = makeSvg("text", { class: "detail" });
+    const sign = makeSvg("path", {});
+    const mark = makeSvg("g", { class: "mark" }, makeSvg("circle", { r: 7 }), sign);
+    const outline = makeSvg("rect", { class: "outline", rx: 8 });
+    const title = makeSvg("title", {});
+    const box = makeSvg("g", { role: "button", tabindex: "0", "aria-expanded": "false" }, title, outline, words, sum, mark);
     box.addEventListener("click", () => unfold(group));
     box.addEventListener("keydown", (event) => boxKey(event, group));
     return Object.assign(group, { box, words, sum, sign, mark, outline, tip: title });
@@ -293,7 +286,6 @@ function screenPlace(group) {
 
 // How the nodes of a folded group stand as one: what needs a person first, then what goes on, then what is done.
 // views/drawings/branch_stacks.py says the same of a picture.
-
 function summed(statuses) {
   const found = new Set(statuses);
   const worst = WORST_STATES.find((status) => found.has(status));

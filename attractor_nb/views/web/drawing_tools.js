@@ -117,7 +117,6 @@ export function makeDrawingTools(viewport, nodes, { mark, look, frame, fold }) {
 }
 
 // Finding nodes by what they are called, and by the first words of what they are to do.
-
 // `nodes` maps ids to nodes, whose `words` are searched; `show(found, current)` is called with a set of ids (null: no search)
 // and the id that is looked at.
 function makeFinder(nodes, show) {
@@ -180,7 +179,6 @@ function makeFinder(nodes, show) {
 
 // Where in a large drawing the reader is: all of it, small, with a frame around what is seen, which can be dragged.
 // It is hidden from the keyboard and from screen readers: arrow keys, the finder and the table do what it does.
-
 // `places()` gives { x, y, width, height, colour } of every node that is shown.
 export function makeMinimap(viewport, nodeCount, places) {
   if (nodeCount <= LEAST_NODES) return null;

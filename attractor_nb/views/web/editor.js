@@ -5,7 +5,7 @@ import { switchOffWhenLost } from "./controls.js";
 import { makeDrawing } from "./drawing.js";
 import { makeFindingTable } from "./finding_table.js";
 import { asWidget } from "./host.js";
-import { make, makeButton, makeView, onCommandEnter } from "./parts.js";
+import { make, makeButton, makeSvg, makeView, onCommandEnter } from "./parts.js";
 import { showElsewhere, standIn } from "./place.js";
 import { CHILD_SEPARATOR } from "./run_states.js";
 import { makeDiff, makeSourcePane } from "./source_pane.js";
@@ -17,7 +17,6 @@ const EDITOR_GONE = __("The kernel does not answer; the last change may not have
 const SERVER_GONE = __("The server does not answer; the last change may not have been made.");
 const STALE_DRAWING = __("The text cannot be parsed now: this drawing shows the last text that could.");
 const PULL_PX = 6; // less is a click
-const SVG_SPACE = "http://www.w3.org/2000/svg";
 const CHECK_MS = 250;
 const UNSET = "";
 
@@ -247,15 +246,11 @@ function makeEnds(label) {
 }
 
 // A new edge in a drawing: dragged from one node to another, or by keys: c on the one, Enter on the other.
-
 // `onConnect(from, to)` is called with ids of nodes, `onSaid(words)` with what the keys do next.
 function makeConnecting(drawing, { onConnect, onSaid }) {
   const { element } = drawing;
-  const overlay = document.createElementNS(SVG_SPACE, "svg");
-  overlay.setAttribute("class", "ad-pull");
-  overlay.setAttribute("aria-hidden", "true");
-  const line = document.createElementNS(SVG_SPACE, "line");
-  overlay.append(line);
+  const line = makeSvg("line", {});
+  const overlay = makeSvg("svg", { class: "ad-pull", "aria-hidden": "true" }, line);
   let from = null; // the node that is dragged from: { id, x, y, isMoved }
   let marked = null;
   let begun = null; // the node that keys began at
@@ -345,7 +340,6 @@ function swallow(event) {
 
 // The form of one thing of the graph: a field for each attribute that its handler has. A value is given to the text when
 // its field is left, or with Ctrl+Enter; while it is typed it is only checked.
-
 // `onSet(name, value)`: null removes; `onCheck(name, text)` asks what is wrong with a value.
 function makeEditorForm({ onSet, onCheck, onRename, onRemove, onClose }) {
   const element = make("section", "ae-form", "", { "aria-label": __("Attributes"), hidden: true });

@@ -115,7 +115,6 @@ export function showFindings(host, el, place = el) {
 
 // The text of the notebook's cell that an output stands in. JupyterLab and Notebook 7 show it in CodeMirror, whose view
 // hangs at its element; where it does not, there is no cell to put a text into, and the reader copies it.
-
 // The cell around an element: `replaceBody(before, after)` puts another text in place of all below the cell's first line,
 // and returns what keeps it from that, or "".
 function cellAround(element) {

@@ -203,7 +203,6 @@ function makeEmpty(words) {
 }
 
 // Rows of the list of runs: their columns, how they are found and sorted. Values only.
-
 export const SHOWN_ROWS = 100; // at a time
 
 const UNKNOWN = "–";
@@ -247,7 +246,6 @@ function compareRows({ column, isDown }) {
 }
 
 // Two runs of the list, chosen to be compared: a check box for each, the first is A, the second B.
-
 // `onChange` is called when something else is chosen.
 function makeHistoryChoice({ send, onChange }) {
   let chosen = []; // keys, A first
@@ -303,7 +301,6 @@ function spokenChoice(row, place) {
 }
 
 // What can be done with a run of the list, as buttons; deleting takes two clicks.
-
 // `wanted` are the names of those that are offered; all of them if it is left out.
 function makeHistoryActions({ send, say, wanted }) {
   let sure = null;

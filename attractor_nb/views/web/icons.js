@@ -1,6 +1,7 @@
 // Signs on buttons and in lists, as paths: a font may lack their letters.
 
-const SVG_OF_ICONS = "http://www.w3.org/2000/svg";
+import { makeSvg } from "./parts.js";
+
 const ICON_PATHS = {
   find: "M7 2.5a4.5 4.5 0 1 0 0 9a4.5 4.5 0 1 0 0-9M10.3 10.3L14 14",
   follow: "M8 3.5a4.5 4.5 0 1 0 0 9a4.5 4.5 0 1 0 0-9M8 .8V5M8 11V15.2M.8 8H5M11 8H15.2",
@@ -17,12 +18,6 @@ const ICON_PATHS = {
 };
 
 export function makeIcon(name) {
-  const svg = document.createElementNS(SVG_OF_ICONS, "svg");
-  svg.setAttribute("class", `al-icon of-${name}`);
-  svg.setAttribute("viewBox", "0 0 16 16");
-  svg.setAttribute("aria-hidden", "true");
-  const path = document.createElementNS(SVG_OF_ICONS, "path");
-  path.setAttribute("d", ICON_PATHS[name]);
-  svg.append(path);
-  return svg;
+  const frame = { class: `al-icon of-${name}`, viewBox: "0 0 16 16", "aria-hidden": "true" };
+  return makeSvg("svg", frame, makeSvg("path", { d: ICON_PATHS[name] }));
 }

@@ -221,7 +221,6 @@ function statusOf(plain, modes) {
 const makePart = (title, content) => make("details", "al-part", [make("summary", "", title), content]);
 
 // Tabs: one list that is walked with the arrow keys, one panel.
-
 // `labels` are the words of each tab, by its name.
 function makeTabs(labels) {
   const names = Object.keys(labels);
@@ -287,7 +286,6 @@ function makeTabs(labels) {
 }
 
 // The context before and behind a visit: what was added, changed, removed; the rest is folded away.
-
 function makeContextDiff(changes) {
   const changed = changes.filter((one) => one.change !== "same");
   const same = changes.filter((one) => one.change === "same");
@@ -323,7 +321,6 @@ function contextValue(value, tree) {
 }
 
 // Why a stage was reached and left as it was, and what became of an edge each time.
-
 function makeReasons(plain) {
   const way = plain.why_next;
   const parts = [makeFacts([[__("Came here"), plain.why_here], [__("Went on"), way?.words], [__("But"), way?.mismatch, "al-problem"]])];
@@ -390,7 +387,6 @@ function clauses(values) {
 }
 
 // Visits and attempts of a stage: which there were, how each ended; a click shows another.
-
 function makeTries(plain, ask) {
   const box = make("div", "al-parts");
   const visits = plain.visits || [];

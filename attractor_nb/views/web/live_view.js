@@ -239,7 +239,6 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
 }
 
 // Says aloud, to who uses a screen reader, what has changed: not each change, but what a listener can follow.
-
 function makeAnnouncer(nameOf) {
   const element = make("div", "al-unseen", "", { role: "status", "aria-live": "polite" });
   const waiting = new Map();
@@ -270,7 +269,6 @@ function makeAnnouncer(nameOf) {
 }
 
 // A view whose kernel, or server, is gone or not heard: it says so, says where the rest is, and asks nobody any more.
-
 // `onChange(reason)` is called with why nothing can be asked now, or with an empty text.
 function makeLostKernel(host, onChange) {
   const element = make("div", "al-lost", "", { role: "alert", hidden: true });
@@ -318,7 +316,6 @@ function makeLostKernel(host, onChange) {
 }
 
 // What nodes say while they run: a card for each that speaks, side by side; all branches at once.
-
 function makeSpeech({ nameOf, onNode }) {
   const element = make("div", "al-speech is-empty");
   element.setAttribute("aria-hidden", "true"); // it moves too fast to be read aloud; the inspector has it
@@ -363,7 +360,6 @@ function makeSpeech({ nameOf, onNode }) {
 
 // The states of all nodes as a table: what the drawing says in words, for reading, for a screen reader, and
 // where a drawing is too large to be looked through.
-
 function makeStateTable(ids, { nameOf, onNode }) {
   const onlyActive = make("input", "", "", { type: "checkbox" });
   const bar = make("label", "al-table-bar", [onlyActive, make("span", "", __("only active nodes"))]);
@@ -419,7 +415,6 @@ function makeStateTable(ids, { nameOf, onNode }) {
 
 // What stands beside the live view of a run: other runs of the pipeline that wait, and, when it has ended, its answer and
 // the ways to look into it again: replay, timeline, going on. Who opens a view says where it is; it stands in there.
-
 // `onOpen(isOpen)` is told whether something stands in the place of the drawing.
 function makeBeside(host, { nameOf, onOpen }) {
   const notices = make("ul", "al-others", "", { hidden: true });

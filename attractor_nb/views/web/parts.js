@@ -23,6 +23,14 @@ export function makeButton(className, text, title, onClick, attributes = {}) {
   return button;
 }
 
+// An element of a drawing.
+export function makeSvg(tag, attributes, ...content) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...content);
+  return element;
+}
+
 // A table with a heading above each column; each row is an element.
 export function makeTable(className, names, rows, attributes) {
   const headings = names.map((name) => make("th", "", name, { scope: "col" }));
@@ -112,3 +120,6 @@ export function atMostEvery(milliseconds, act) {
     if (!timer) go();
   };
 }
+
+// A key of a request: whoever sends the same again begins no second run.
+export const newKey = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");

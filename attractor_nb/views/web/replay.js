@@ -192,7 +192,6 @@ export function showReplay(host, el) {
 }
 
 // Plays frames in their own time, faster, or with every wait made short.
-
 // `timeOf(n)` is when frame n was, in seconds; `advance(n)` shows it; `onChange(isPlaying)` is told of both.
 function makePlayer({ timeOf, advance, onChange }) {
   let mode = MODES.at(-1);
@@ -242,7 +241,6 @@ function makePlayer({ timeOf, advance, onChange }) {
 // The frames of a run as moments: what nodes, edges and context were behind each of its events.
 //
 // A frame says what its event changed. Every so often the sum is kept, so that any moment is a few steps away.
-
 // `replay` is what Python's `replay_of` gives. `at(0)` is the moment before the first event.
 function makeMoments({ frames = [], base = {} } = {}) {
   const kept = [{ ...NO_MOMENT, contexts: { "": base } }];
@@ -296,7 +294,6 @@ function contextOf(contexts, branch) {
 }
 
 // The context at a moment as a table; what the event at hand has set comes first and is marked.
-
 function makeContextTable() {
   const title = make("summary", "", __("Context"));
   const headings = ["change", "key", "value"].map((name) => make("th", `ar-${name}`, name, { scope: "col" }));
@@ -389,7 +386,6 @@ function setValue(cell, key, value) {
 }
 
 // The slider over the events of a run, its buttons, and under it a tick for each stage that ended.
-
 // Of ends that stand in one place the one that matters most.
 function ticksOf(ends, count) {
   if (ends.length <= MOST_TICKS) return ends;

@@ -1,7 +1,7 @@
 // What can be done with the stage that is looked at: fork, rewind, pin. Each button shows the call that does the same,
 // and says why where it is off. `onAct(request)` sends a request; what comes of it comes back through `answer`.
 
-import { make, makeButton, onCommandEnter } from "./parts.js";
+import { make, makeButton, newKey, onCommandEnter } from "./parts.js";
 import { makeCopy } from "./texts.js";
 import { __ } from "./wording.js";
 
@@ -72,7 +72,7 @@ export function makeStageActions(onAct) {
 
   function open(each) {
     opened = each;
-    key = crypto.randomUUID?.() || `${Date.now()} ${Math.random()}`; // a page that is not served safely has none
+    key = newKey();
     form = each === "fork" ? makeForkForm() : makeRewindForm();
     panel.replaceChildren(form.element);
     panel.hidden = false;
@@ -247,7 +247,6 @@ const withPrompt = (call, prompt) => call.replace(/\)$/, () => `, prompt=${JSON.
 
 // A field in the inspector of a model stage that can still be told something. `onTell(request)` sends the message;
 // what comes of it comes back through `answer`. What was begun stays with its stage.
-
 export function makeStageMessage(onTell) {
   const label = make("label", "as-label", __("Tell this stage something"));
   const field = make("textarea", "as-text", "", { rows: 2, maxLength: MAX_MESSAGE_CHARACTERS });
@@ -271,8 +270,7 @@ export function makeStageMessage(onTell) {
 
   function send() {
     if (sent || !place || !field.value.trim()) return;
-    const key = crypto.randomUUID?.() || `${Date.now()} ${Math.random()}`; // a page that is not served safely has none
-    sent = { ...place, call: "tell", text: field.value, key };
+    sent = { ...place, call: "tell", text: field.value, key: newKey() };
     setBusy(true);
     timer = setTimeout(() => say(__("This takes longer. The answer follows here.")), SLOW_ANSWER_MS);
     onTell(sent);
