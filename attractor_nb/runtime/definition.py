@@ -233,19 +233,10 @@ class Definition(PreparedSource):
             "executor": executor,
             "runs_dir": runs_dir,
         }
-        self.handlers: dict[str, Handler | Callable[..., Any]] = as_dict("handlers", handlers or {})
-        if self.handlers:
-            handler_registry.HandlerRegistry().register_all(self.handlers)
+        self._hold_functions(handlers, guards, tools, functions)
         self.params: dict[str, Any] = as_dict("params", params or {})
         self.pipelines: dict[str, Definition | Source] = as_dict("pipelines", pipelines or {})
-        self.guards: dict[str, GuardFunction] = manager_loop.checked_guards(as_dict("guards", guards)) if guards else {}
         models: SchemaModels = named_models.checked_schemas(as_dict("schemas", schemas)) if schemas else {}
-        self.tools: dict[str, Callable[..., Any]] = (
-            model_tools.checked_functions(as_dict("tools", tools)) if tools else {}
-        )
-        self.functions: dict[str, Callable[..., Any]] = as_dict("functions", functions or {})
-        if self.functions:
-            function_stage.stage_functions(self.functions)
         roots = tuple(str(as_path(root, "child_roots")) for root in as_list("child_roots", child_roots))
         self._ancestry = ancestry or child_pipelines.Ancestry(roots=roots)
         relatives = self._ancestry.relatives
@@ -253,6 +244,25 @@ class Definition(PreparedSource):
         self.observers: list[EventObserver] = []
         super().__init__(files, severities, models, name)
         self._prepare()
+
+    def _hold_functions(
+        self,
+        handlers: Mapping[str, Handler | Callable[..., Any]] | None,
+        guards: Mapping[str, GuardFunction] | None,
+        tools: Mapping[str, Callable[..., Any]] | None,
+        functions: Mapping[str, Callable[..., Any]] | None,
+    ) -> None:
+        """Check and hold the Python functions that nodes name."""
+        self.handlers: dict[str, Handler | Callable[..., Any]] = as_dict("handlers", handlers or {})
+        if self.handlers:
+            handler_registry.HandlerRegistry().register_all(self.handlers)
+        self.guards: dict[str, GuardFunction] = manager_loop.checked_guards(as_dict("guards", guards)) if guards else {}
+        self.tools: dict[str, Callable[..., Any]] = (
+            model_tools.checked_functions(as_dict("tools", tools)) if tools else {}
+        )
+        self.functions: dict[str, Callable[..., Any]] = as_dict("functions", functions or {})
+        if self.functions:
+            function_stage.stage_functions(self.functions)
 
     def _prepare(self) -> None:
         wanted = child_pipelines.Preparation(

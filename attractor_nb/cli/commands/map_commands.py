@@ -4,7 +4,7 @@ No ``from __future__ import annotations`` here: typer reads the annotations at r
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -29,21 +29,8 @@ Exit codes: 0 all rows succeeded, 1 a row failed or was not started, 2 invalid i
 """
 
 
-@with_options("settings", run_settings, without=NOT_OF_A_MAP)
-def map_(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A .dot file, or - for stdin.", show_default=False)] = "",
+def map_options(
     *,
-    params: Annotated[
-        Path | None,
-        typer.Option("--params", metavar="FILE", help="The rows: .jsonl, .csv, .json or .toml.", show_default=False),
-    ] = None,
-    common: Param = None,
-    resumed: Annotated[
-        Path | None,
-        typer.Option(
-            "--resume", metavar="DIR", help="Continue this map.", show_default=False, autocompletion=complete_maps
-        ),
-    ] = None,
     max_parallel: Annotated[
         int, typer.Option("--max-parallel", min=1, help="Number of rows that run at the same time.")
     ] = 4,
@@ -53,12 +40,6 @@ def map_(
     outputs: Annotated[
         list[str] | None,
         typer.Option("--output", metavar="KEY", help="A context value to store in the results.", show_default=False),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", help="A .jsonl or .csv file for the results, or the map's own directory.", show_default=False
-        ),
     ] = None,
     runs_dir: RunsDir = None,
     max_budget_usd_all: Annotated[
@@ -82,6 +63,50 @@ def map_(
             show_default=False,
         ),
     ] = None,
+    on_interrupted: Annotated[
+        OnInterrupted | None,
+        typer.Option("--on-interrupted", help="With --resume: what to do with interrupted stages.", show_default=False),
+    ] = None,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="With --resume: take over from an owner that is frozen or gone.")
+    ] = False,
+) -> dict[str, Any]:
+    """The options of a map: those of ``MapOptions``, and the ones that only a map or a resume has."""
+    return {
+        "max_parallel": max_parallel,
+        "on_failure": on_failure.value,
+        "outputs": outputs,
+        "runs_dir": runs_dir,
+        "max_budget_usd_all": max_budget_usd_all,
+        "max_tokens_all": max_tokens_all,
+        "max_duration_all": max_duration_all,
+        "on_interrupted": on_interrupted.value if on_interrupted else None,
+        "take_over": take_over or None,
+    }
+
+
+@with_options("settings", run_settings, without=NOT_OF_A_MAP)
+@with_options("options", map_options)
+def map_(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A .dot file, or - for stdin.", show_default=False)] = "",
+    *,
+    params: Annotated[
+        Path | None,
+        typer.Option("--params", metavar="FILE", help="The rows: .jsonl, .csv, .json or .toml.", show_default=False),
+    ] = None,
+    common: Param = None,
+    resumed: Annotated[
+        Path | None,
+        typer.Option(
+            "--resume", metavar="DIR", help="Continue this map.", show_default=False, autocompletion=complete_maps
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", help="A .jsonl or .csv file for the results, or the map's own directory.", show_default=False
+        ),
+    ] = None,
     failed: Annotated[
         Failed | None,
         typer.Option(
@@ -94,30 +119,13 @@ def map_(
             "--on-graph-change", help="With --resume: what to do when the pipeline has changed.", show_default=False
         ),
     ] = None,
-    on_interrupted: Annotated[
-        OnInterrupted | None,
-        typer.Option("--on-interrupted", help="With --resume: what to do with interrupted stages.", show_default=False),
-    ] = None,
-    take_over: Annotated[
-        bool, typer.Option("--take-over", help="With --resume: take over from an owner that is frozen or gone.")
-    ] = False,
+    options: dict[str, Any],
     settings: "Settings",
 ) -> int:
     """Run a pipeline over many inputs."""
     from attractor_nb.cli.map_execution import MapSettings, map_file, resume_map  # noqa: PLC0415 - commands load what they need
     from attractor_nb.cli.source_inputs import read_params  # noqa: PLC0415 - as above
 
-    options = {
-        "max_parallel": max_parallel,
-        "on_failure": on_failure.value,
-        "outputs": outputs,
-        "runs_dir": runs_dir,
-        "max_budget_usd_all": max_budget_usd_all,
-        "max_tokens_all": max_tokens_all,
-        "max_duration_all": max_duration_all,
-        "on_interrupted": on_interrupted.value if on_interrupted else None,
-        "take_over": take_over or None,
-    }
     given = {"failed": failed, "on_graph_change": on_graph_change}
     resume = {name: word.value for name, word in given.items() if word is not None}
     own = MapSettings(options=options, out=out, resume=resume, common=read_params(common or ()))

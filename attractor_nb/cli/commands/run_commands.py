@@ -49,6 +49,11 @@ The run that it comes from is read, never changed.
 """
 
 
+OtherGraph = Annotated[
+    str, typer.Option("--graph", metavar="FILE", help="Continue with this pipeline file.", show_default=False)
+]
+
+
 @with_options("settings", run_settings)
 @with_options("params", run_params)
 def run(
@@ -79,6 +84,15 @@ RESUME_HELP = """Continue a stopped run. Recorded stages are not run again.
   attractor-nb resume DIR --take-over                  its owner is frozen, or its machine gone
   attractor-nb resume RUN_ID --server "$URL"           on a server; `attractor-nb watch` shows it
 """
+RewindTo = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="NODE",
+        help="Go back to just before a visit of this node; later stages are set aside.",
+        show_default=False,
+    ),
+]
 
 
 @with_options("settings", run_settings)
@@ -93,15 +107,7 @@ def resume(
         ),
     ],
     *,
-    rewind_to: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="NODE",
-            help="Go back to just before a visit of this node; later stages are set aside.",
-            show_default=False,
-        ),
-    ] = None,
+    rewind_to: RewindTo = None,
     visit: Annotated[
         int | None,
         typer.Option(
@@ -112,9 +118,7 @@ def resume(
             show_default=False,
         ),
     ] = None,
-    graph: Annotated[
-        str, typer.Option("--graph", metavar="FILE", help="Continue with this pipeline file.", show_default=False)
-    ] = "",
+    graph: OtherGraph = "",
     on_graph_change: Annotated[
         GraphChange, typer.Option("--on-graph-change", help="What to do when the pipeline has changed.")
     ] = GraphChange.ERROR,
@@ -170,6 +174,17 @@ def demo(
     return show_demo(is_simulated=is_simulated, is_auto_approved=is_auto_approved, runs_dir=runs_dir, is_json=is_json)
 
 
+ForkRoot = Annotated[
+    Path | None,
+    typer.Option(
+        "--logs-root",
+        metavar="DIR",
+        help="The fork's directory; by default beside that of the run.",
+        show_default=False,
+    ),
+]
+
+
 @with_options("settings", run_settings, without={"is_cached", "cache_dir", "cassette", "cassette_mode"})
 def fork(
     place: Annotated[
@@ -202,18 +217,8 @@ def fork(
         Path | None,
         typer.Option("--prompt", metavar="FILE", help="File with a new prompt for the node.", show_default=False),
     ] = None,
-    graph: Annotated[
-        str, typer.Option("--graph", metavar="FILE", help="Continue with this pipeline file.", show_default=False)
-    ] = "",
-    fork_root: Annotated[
-        Path | None,
-        typer.Option(
-            "--logs-root",
-            metavar="DIR",
-            help="The fork's directory; by default beside that of the run.",
-            show_default=False,
-        ),
-    ] = None,
+    graph: OtherGraph = "",
+    fork_root: ForkRoot = None,
     server: Server = None,
     token: Token = None,
     settings: "Settings",
