@@ -1,5 +1,6 @@
 """AI pipelines as directed graphs in Graphviz DOT: author, lint, draw, run, ask, resume.
 
+    from pathlib import Path
     from attractor_nb import Pipeline
 
     pipeline = Pipeline(Path("review.dot"))

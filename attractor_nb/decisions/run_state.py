@@ -261,7 +261,7 @@ class RunState(msgspec.Struct, eq=False):
         Args:
             event: The event.
             is_passed_through: For a commit: the node is a diamond that shows its edges the outcome
-                of the stage before it (ruling 16), so its own success counts for nothing.
+                of the stage before it (ruling 16), so its own success is ignored.
         """
         if event.branch and self.root is None:
             self._apply_in_branch(event, is_passed_through=is_passed_through)
@@ -545,7 +545,7 @@ def failure_after(failure: LastFailure | None, event: StageEnd, *, is_passed_thr
     Args:
         failure: The one before.
         event: How the attempt ended.
-        is_passed_through: It was a diamond that judges the stage before it: its own success counts for nothing.
+        is_passed_through: It was a diamond that judges the stage before it: its own success is ignored.
     """
     outcome = event.outcome
     if outcome.status.is_failure:

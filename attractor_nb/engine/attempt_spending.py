@@ -85,7 +85,7 @@ class Spending:
         self.over_own: BoundReached | None = None
 
     def check(self) -> None:
-        """Stop an attempt that may spend no more."""
+        """Stop an attempt that has reached a bound."""
         if self._funds is not None and (end := self._funds.end_for(self._node_id)):
             self._stop(end)
 

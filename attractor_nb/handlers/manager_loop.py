@@ -305,7 +305,7 @@ class Charge(Struct, frozen=True):
     guard_function: str  #: Name of a registered guard, or empty.
     instructions: str  #: The instruction for its child, or empty.
     cooldown_seconds: float  #: Least time between two instructions.
-    is_started: bool  #: It starts its child; else it takes up one that exists.
+    is_started: bool  #: It starts its child; otherwise it attaches to an existing one.
     child_run: str  #: Run directory of that one, or empty.
 
 

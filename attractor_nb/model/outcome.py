@@ -18,7 +18,7 @@ class StageStatus(StrEnum):
     Attributes:
         is_success: SUCCESS and PARTIAL_SUCCESS: what routes on and satisfies a goal gate (ruling 17).
         is_failure: FAIL and RETRY: what is retried, then routed as a failure.
-        is_skipped: SKIPPED: it counts for nothing (ruling 20).
+        is_skipped: SKIPPED: it is not counted (ruling 20).
     """
 
     is_success: bool

@@ -56,7 +56,7 @@ def redact_event(event: Event) -> None:
 
 @cache
 def _text_fields(kind: type[Event]) -> tuple[str, ...]:
-    """The fields of an event that can hold text of strangers."""
+    """The fields of an event that can hold foreign text."""
     ours = _OURS | _OURS_OF_STAGES if issubclass(kind, StageEvent) else _OURS
     spelled = {name: spelled for base in reversed(kind.__mro__) for name, spelled in _annotations(base).items()}
     return tuple(name for name in kind.__struct_fields__ if name not in ours and spelled.get(name) not in _NO_TEXT)

@@ -1,4 +1,4 @@
-"""Texts of strangers: made safe for a terminal, shortened to their room, and compared with known names."""
+"""Foreign texts: made safe for a terminal, shortened to their room, and compared with known names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 
-# Texts of strangers on their way to a terminal: what could steer it is shown as its escape (ruling 38).
+# Foreign texts on their way to a terminal: what could steer it is shown as its escape (ruling 38).
 
 STEERING: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """C0 without newline and tab, DEL, C1, rare line ends, and what orders text in two directions."""

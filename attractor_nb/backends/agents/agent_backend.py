@@ -180,7 +180,7 @@ def _local_time() -> datetime:
 
 
 class AgentBackend:
-    """Has an agent of the command line do the stages; its subclasses say which.
+    """Runs each stage with an agent of the command line; its subclasses name the agent.
 
     The agent works in the run's working directory (``workdir=``), reads there, and may change files or run
     commands only where the node's ``allowed_tools`` has ``write`` or ``run``. What it prints is read as it

@@ -102,7 +102,7 @@ def remove_edge(tree: DotTree, position: int) -> str:
 def rename_node(tree: DotTree, old: str, new: str) -> str:
     """The text in which a node has another id: its statements, its edges, and the attributes that name it.
 
-    Those are ``retry_target`` and its kin on graph, nodes and defaults, and ``human.default_choice`` of gates
+    Those are the retry targets on graph, nodes and defaults, and ``human.default_choice`` of gates
     with an edge to it.
     """
     nodes = lower(tree).nodes

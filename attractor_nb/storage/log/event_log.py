@@ -233,7 +233,7 @@ class EventLog:
         try:
             self._disk.sync_data(self._descriptor)
         except OSError as error:
-            # A page whose flush failed may look clean ever after: nothing after the last flush that
+            # A page whose flush failed may look clean forever: nothing after the last flush that
             # succeeded is known to be on disk, so it is taken back and the file is not used again.
             self._withdraw(self._synced_offset)
             self._is_broken = True

@@ -166,7 +166,7 @@ class Editor(DisplayedPicture):
     def fix(self, *rules: str) -> Self:
         """Apply the fixes of all findings, or of those of some rules, as one change.
 
-        What a fix lays bare is mended, too: errors come first, then what is left (``LintReport.fix``).
+        Fixes that become possible on the way are applied, too: errors first, then the rest (``LintReport.fix``).
 
         Args:
             *rules: Names of rules; all without any.
