@@ -152,6 +152,15 @@ class _Items:
         return ItemResult(name, StageStatus.SKIPPED, failure_reason=reason, usage=usage, index=index, run_id=run_id)
 
 
+def _absence(key: str, context: Context, graph: Graph) -> str:
+    """Why a key is missing, or what to do about it."""
+    stage, separator, _ = key.partition(".verdict")
+    is_answer = separator and stage in graph.nodes and "response_schema" in graph.nodes[stage].attrs
+    if is_answer and f"{stage}.response" not in context and f"{stage}.verdict" not in context:
+        return f'"{stage}" has left no answer, as a simulated stage leaves none'
+    return "set it before this stage"
+
+
 def _list_of(node: Node, context: Context, graph: Graph) -> list[Any] | Outcome:
     """The items of a node, or the failure that there is no list of them."""
     written = node.get(FOR_EACH, str, "")
@@ -160,7 +169,7 @@ def _list_of(node: Node, context: Context, graph: Graph) -> list[Any] | Outcome:
         return Outcome.fail(f'for_each is "{written}", not of the form "item in KEY"', is_terminal=True)
     value = value_at(context.get, key, _MISSING)
     if value is _MISSING:
-        reason = f'for_each: the context has no "{key}"{did_you_mean(key, context)}; set it before this stage'
+        reason = f'for_each: the context has no "{key}"{did_you_mean(key, context)}; {_absence(key, context, graph)}'
         return Outcome.fail(reason, is_terminal=True)
     if not isinstance(value, list):
         kind = "null" if value is None else _TYPES[type(value)]

@@ -248,6 +248,13 @@ def test_a_key_that_is_missing_fails_the_stage_and_names_the_nearest():
     assert 'the context has no "fils"; did you mean "files"?' in result.reason
 
 
+def test_a_list_of_an_answer_that_was_simulated_is_missing_for_that_reason():
+    text = r"""digraph { start [shape=Mdiamond] plan [prompt=p, response_schema="{\"type\": \"object\"}"]
+        each [for_each="item in plan.verdict.files", prompt="$item"] done [shape=Msquare] start -> plan -> each -> done }"""
+    result = Pipeline(text, backend="simulated").run(wait=True)
+    assert '"plan" has left no answer, as a simulated stage leaves none' in result.reason
+
+
 def test_more_items_than_max_items_fail_before_the_first_with_the_count_and_the_remedy():
     backend = PerItem()
     result = run(repeated('prompt="${item}", max_items=2'), backend=backend)
