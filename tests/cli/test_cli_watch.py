@@ -50,6 +50,13 @@ def test_the_exit_code_says_how_the_session_stands(command, session_dir, status,
     assert json.loads(command("watch", session_dir, "--once", "--json").out)["status"] == status
 
 
+def test_a_directory_that_is_not_there_may_be_of_a_run_a_map_or_a_session(command, tmp_path):
+    shown = command("watch", tmp_path / "nowhere", "--once")
+    assert shown.code == 2
+    assert f"there is no directory {tmp_path / 'nowhere'}" in shown.err
+    assert "a run, a map or a session" in shown.err
+
+
 def test_an_ended_session_is_shown_without_waiting(command, session_dir):
     end_with(session_dir, "failed")
     shown = command("watch")
