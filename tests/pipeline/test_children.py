@@ -709,6 +709,16 @@ def test_what_is_left_of_the_parents_budget_bounds_the_child(bound, directory):
     assert next(iter(bound)) in result.reason
 
 
+def test_a_child_runs_no_command_once_the_parents_budget_is_used_up(directory):
+    """A command claims nothing from an account: the bounds that the child has for itself keep it from running."""
+    text = WORKER.replace("build [", 'build [shape=parallelogram, tool_command="touch ran", ', 1)
+    pipeline = Pipeline(nested(), pipelines={"worker": text})
+    result = pipeline.run(wait=True, logs_root=directory, backend=Costly(), trust=True, max_budget_usd=0.5)
+    assert result.bound == "max_budget_usd"
+    assert not list(directory.rglob("ran"))
+    assert Run.load(directory / "children/sub/1").result().reason.endswith("before build")
+
+
 def test_the_parents_duration_bounds_the_child_and_a_longer_one_lets_it_go_on(directory):
     backend = Holding("build")
     pipeline = Pipeline(nested(), pipelines={"worker": WORKER})
