@@ -13,9 +13,9 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from attractor_nb.errors import AttractorError, RunInterrupted, SourceError, ValidationError
+from attractor_nb.model.remedy_words import RemedyWords, calls_of, setting_of
 from attractor_nb.model.texts import STEERING, shown
 from attractor_nb.redaction import redacted_value
-from attractor_nb.views.remedy_words import RemedyWords, calls_of, setting_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from attractor_nb.views.remedy_words import RemedyWords, calls_of, setting_of
+from attractor_nb.model.remedy_words import RemedyWords, calls_of, setting_of
 
 _ONE: Final = "/pipelines/{id}"
 _PIPELINE: Final = r"(?:Pipeline\([^)]*\)|pipeline)"
@@ -48,6 +48,7 @@ _CALLS: Final = calls_of(
     (r'interviewer="auto", a function of a question, or QueueInterviewer\(\[…\]\)', "answer in a run in Python"),
     (r"backend=…", '"backend"'),
     (r'params=\{"\w+": Path\([^)]*\)\}(?:, or bytes)?', "a run in Python takes files"),
+    (r"pins=\{[^}]*\} keeps", "a pin in a run in Python keeps"),
     (r"(?<![\w.])(params|context)=(?=\{)", r'"\1": '),
     (r", or give the backend its path: executable=…", ""),
     (r"\b(?:Provider|Local)\w*Backend\([^)]*\)", "a backend made in Python"),

@@ -58,17 +58,8 @@ VISIT: Final = "attractor.visit"
 CUT_OFF: Final = "cut_off"
 """The outcome of what was under way when its run ended."""
 
-_PROVIDERS: Final = {
-    "azure": "azure.ai.openai",
-    "bedrock": "aws.bedrock",
-    "codex": "openai",
-    "google": "gcp.gemini",
-    "mistral": "mistral_ai",
-    "moonshot": "moonshot_ai",
-    "vertex": "gcp.vertex_ai",
-    "xai": "x_ai",
-}
-"""Providers and agents that the conventions call otherwise than we do; a name that they do not know stays."""
+_OTHERS: Final = {"codex": "openai", "moonshot": "moonshot_ai"}
+"""Agents, and providers without a row of ours, that the conventions call otherwise; an unknown name stays."""
 
 
 def provider_and_model(model: str) -> tuple[str, str]:
@@ -81,8 +72,7 @@ def provider_and_model(model: str) -> tuple[str, str]:
     if not colon:
         return "", model
     known = known_provider(provider)
-    own = known.name if known else provider
-    return _PROVIDERS.get(own, own), name
+    return (known.traced_as or known.name if known else _OTHERS.get(provider, provider)), name
 
 
 def conversation(run_id: str, thread: str) -> str:

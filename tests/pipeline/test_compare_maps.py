@@ -303,7 +303,7 @@ def test_a_map_that_runs_and_is_stored_nowhere_is_compared_at_its_end():
     rows = Pipeline(TEXT, backend=answer).map([{"ticket": "a"}], durability="none")
     asked.wait(60)
     try:
-        with pytest.raises(OptionError, match="nothing of it is kept"):
+        with pytest.raises(OptionError, match="nothing of it is stored"):
             diff(rows, rows)
     finally:
         may_answer.set()

@@ -24,6 +24,7 @@ from attractor_nb.backends.llm.provider_failures import CallFailed, Ending, cut_
 from attractor_nb.model.calls.call_content import stable_length
 from attractor_nb.model.calls.messages import CHARACTERS_PER_TOKEN
 from attractor_nb.model.calls.model_options import KNOWN, is_taken
+from attractor_nb.model.calls.providers import PROVIDERS
 from attractor_nb.model.calls.reasoning import part_reasoning
 
 if TYPE_CHECKING:
@@ -179,13 +180,11 @@ def agent_of(model: Model[Any]) -> Agent[None, str]:
 EFFORTS: Final = ("low", "medium", "high")
 _THINKING_BUDGETS: Final = {"low": 2048, "medium": 10_000, "high": 16_384}
 """Tokens that Anthropic's models think for where their thinking has a budget, which is part of the limit."""
-_COOL_THINKERS: Final = frozenset({"openai", "anthropic", "azure", "bedrock"})
-"""Providers whose models accept no temperature while they reason."""
+_COOL_THINKERS: Final = frozenset(entry.name for entry in PROVIDERS if entry.is_cool_thinker)
 
 _NAMED: Final = ("properties", "$defs")
 
-MARKING: Final = frozenset({"anthropic"})
-"""Providers that keep what is marked."""
+MARKING: Final = frozenset(entry.name for entry in PROVIDERS if entry.is_marking)
 LEAST_CHARACTERS: Final = 1024 * CHARACTERS_PER_TOKEN
 """About the least that they keep."""
 

@@ -236,8 +236,7 @@ def _target(node: Node, name: ModelName, base_url: str, endpoints: Mapping[str, 
 
 _AT_ONE_PLACE: Final = frozenset(entry.name for entry in PROVIDERS if entry.is_signed_in)
 """Providers whose clients send credentials to any given address."""
-_SINGLE_MAKERS: Final = frozenset({"openai", "anthropic", "google", "deepseek"})
-"""Providers that offer only their own models."""
+_SINGLE_MAKERS: Final = frozenset(entry.name for entry in PROVIDERS if entry.is_single_maker)
 
 
 def _checked_address(node: Node, text: str) -> str:

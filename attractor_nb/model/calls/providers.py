@@ -34,6 +34,10 @@ class Provider(msgspec.Struct, frozen=True):
     settings: tuple[str, ...] = ()  #: Environment variables without which it cannot be asked, beside key and address.
     extra: str = "llm"  #: The extra of this package that installs its client.
     is_signed_in: bool = False  #: Its own client finds out who asks, beside the keys: profiles, roles, files.
+    is_single_maker: bool = False  #: It provides models of its own alone.
+    is_cool_thinker: bool = False  #: Its models take no temperature while they think.
+    is_marking: bool = False  #: It caches the parts of a prompt that are marked.
+    traced_as: str = ""  #: Its name in OpenTelemetry's conventions, where that is another.
 
     @property
     def is_placed(self) -> bool:
@@ -50,6 +54,8 @@ PROVIDERS: Final = (
         ("open_ai",),
         address="OPENAI_BASE_URL",
         official_url="https://api.openai.com/v1",
+        is_single_maker=True,
+        is_cool_thinker=True,
     ),
     Provider(
         "anthropic",
@@ -59,6 +65,9 @@ PROVIDERS: Final = (
         ("claude",),
         address="ANTHROPIC_BASE_URL",
         official_url="https://api.anthropic.com",
+        is_single_maker=True,
+        is_cool_thinker=True,
+        is_marking=True,
     ),
     Provider(
         "google",
@@ -67,20 +76,46 @@ PROVIDERS: Final = (
         re.compile(r"(gemini-|gemma-)"),
         ("gemini", "google-gla", "google-genai"),
         official_url="https://generativelanguage.googleapis.com",
+        is_single_maker=True,
+        traced_as="gcp.gemini",
     ),
-    Provider("deepseek", ("DEEPSEEK_API_KEY",), "openai", re.compile(r"deepseek-"), url="https://api.deepseek.com"),
+    Provider(
+        "deepseek",
+        ("DEEPSEEK_API_KEY",),
+        "openai",
+        re.compile(r"deepseek-"),
+        url="https://api.deepseek.com",
+        is_single_maker=True,
+    ),
     Provider(
         "mistral",
         ("MISTRAL_API_KEY",),
         "openai",
         re.compile(r"(mi|magi|code|mini)stral-"),
         url="https://api.mistral.ai/v1",
+        traced_as="mistral_ai",
     ),
     Provider("groq", ("GROQ_API_KEY",), "openai", url="https://api.groq.com/openai/v1"),
-    Provider("xai", ("XAI_API_KEY",), "openai", re.compile(r"grok-"), ("grok", "x-ai"), url="https://api.x.ai/v1"),
+    Provider(
+        "xai",
+        ("XAI_API_KEY",),
+        "openai",
+        re.compile(r"grok-"),
+        ("grok", "x-ai"),
+        url="https://api.x.ai/v1",
+        traced_as="x_ai",
+    ),
     Provider("openrouter", ("OPENROUTER_API_KEY",), "openai", url="https://openrouter.ai/api/v1"),
     Provider("ollama", (), "openai", address="OLLAMA_BASE_URL", url="http://localhost:11434/v1"),
-    Provider("azure", ("AZURE_OPENAI_API_KEY",), "openai", None, ("azure-openai",), address="AZURE_OPENAI_ENDPOINT"),
+    Provider(
+        "azure",
+        ("AZURE_OPENAI_API_KEY",),
+        "openai",
+        aliases=("azure-openai",),
+        address="AZURE_OPENAI_ENDPOINT",
+        is_cool_thinker=True,
+        traced_as="azure.ai.openai",
+    ),
     Provider(
         "vertex",
         (),
@@ -88,6 +123,7 @@ PROVIDERS: Final = (
         aliases=("google-vertex", "google-cloud", "vertexai"),
         settings=("GOOGLE_CLOUD_PROJECT",),
         is_signed_in=True,
+        traced_as="gcp.vertex_ai",
     ),
     Provider(
         "bedrock",
@@ -97,6 +133,8 @@ PROVIDERS: Final = (
         settings=("AWS_DEFAULT_REGION",),
         extra="bedrock",
         is_signed_in=True,
+        is_cool_thinker=True,
+        traced_as="aws.bedrock",
     ),
 )
 COMPATIBLE: Final = "openai"
