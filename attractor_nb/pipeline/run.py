@@ -183,7 +183,7 @@ class Run(ResumingRun, Forking, RunPast):
             OptionError: It cannot be told so: what is said, or to whom.
             RunNotFound: A child run that ``node`` names does not exist yet.
             RunError: The run has ended.
-            RunLocked: It continues in another process, which takes nothing from here.
+            RunLocked: It is active in another process, which takes nothing from here.
             StorageError: It cannot be recorded, or it is unknown what became of it.
         """
         from attractor_nb.runtime.telling import tell  # noqa: PLC0415 - loads an engine

@@ -58,7 +58,7 @@ class ResumingRun(Execution):
             wait: Block until the end, and return the result in place of the handle.
 
         Raises:
-            RunError: It continues; or as of ``Pipeline.resume``.
+            RunError: The run is active; or as of ``Pipeline.resume``.
         """
         from attractor_nb.runtime.launch import resume_run  # noqa: PLC0415 - loads an engine
         from attractor_nb.runtime.rewind import read_rewind  # noqa: PLC0415 - as above
@@ -108,7 +108,7 @@ class ResumingRun(Execution):
             wait: Block until the end, and return the result in place of the handle.
 
         Raises:
-            RunError: It continues, or has no such visit; or as of ``Pipeline.resume``.
+            RunError: The run is active, or has no such visit; or as of ``Pipeline.resume``.
         """
         target: dict[str, Any] = {"rewind_to": node, "visit": visit, "context": context, "prompt": prompt}
         return self.resume(on_graph_change=on_graph_change, wait=wait, **target, **options)
