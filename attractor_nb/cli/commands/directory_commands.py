@@ -220,7 +220,9 @@ def watch(
         return watch_map(path, is_once=is_once, is_json=is_json)
     if path is not None and not path.is_dir():
         from attractor_nb.errors import RunNotFound  # noqa: PLC0415 - as above
+        from attractor_nb.runtime.prepare.current_directory import here  # noqa: PLC0415 - as above
 
+        here()  # an error says so when it was removed
         hint = "name the directory of a run, a map or a session; attractor-nb runs lists runs and maps"
         raise RunNotFound(f"there is no directory {path}", hint=hint)
     from attractor_nb.cli.run_watching import watch as watch_session  # noqa: PLC0415 - as above
