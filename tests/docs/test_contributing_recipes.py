@@ -22,7 +22,7 @@ MOST_FILES = 3
 
 def test_there_is_a_recipe_for_each_plug():
     assert list(RECIPES) == ["A handler", "A lint rule", "An interviewer", "A backend", *CHANGES]
-    assert list(CHANGES) == ["A run option", "An attribute", "An event", "A view of a run"]
+    assert list(CHANGES) == ["A provider", "A run option", "An attribute", "An event", "A view of a run"]
 
 
 @pytest.mark.parametrize("title", [title for title in RECIPES if title not in CHANGES])

@@ -1,6 +1,7 @@
 """Options of a request that are passed on to the provider: ``llm.extra.top_p`` and so on (spec 4.5).
 
-Pure. Some are known by one name to all providers; a few others each provider takes in the body of the request.
+Pure. Some are known by one name to all providers; a few others a provider takes in the body of the request, as its
+row in ``providers`` says.
 No others are let through: a body can make a provider fetch addresses, run tools, keep a conversation or follow
 other instructions than the run records and prices (ruling 43).
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.model.bounded_json import read_bounded_json
+from attractor_nb.model.calls.providers import PROVIDERS, known_provider
 from attractor_nb.model.texts import did_you_mean
 
 if TYPE_CHECKING:
@@ -28,35 +30,7 @@ KNOWN: Final = {
     "service_tier": ("service_tier", (str,), "a word"),
 }
 """pydantic-ai's name of each option, its types, and their description."""
-_NUMBER = ((int, float), "a number")
-_COUNT = ((int,), "a whole number")
-_SAMPLING: Final = {
-    "min_p": _NUMBER,
-    "top_a": _NUMBER,
-    "typical_p": _NUMBER,
-    "repetition_penalty": _NUMBER,
-    "repeat_penalty": _NUMBER,
-    "repeat_last_n": _COUNT,
-    "mirostat": _COUNT,
-    "mirostat_tau": _NUMBER,
-    "mirostat_eta": _NUMBER,
-    "enable_thinking": ((bool,), "true or false"),
-}
-_OPENAI: Final = {
-    "verbosity": ((str,), "a word"),
-    "prompt_cache_key": ((str,), "a word"),
-    "safety_identifier": ((str,), "a word"),
-    "user": ((str,), "a word"),
-}
-_BODIES: Final = {
-    "openai": {**_SAMPLING, **_OPENAI},
-    "azure": _OPENAI,
-    "mistral": {"random_seed": _COUNT, "safe_prompt": ((bool,), "true or false")},
-    **dict.fromkeys(("openrouter", "ollama", "groq", "xai", "deepseek"), _SAMPLING),
-}
-"""By provider: what goes into the body of a request beside ``KNOWN``; OpenAI's also to servers of one's own, which
-speak its language. Of the others nothing does."""
-_IN_A_BODY: Final = {name: form for provider in _BODIES.values() for name, form in provider.items()}
+_IN_A_BODY: Final = {name: form for provider in PROVIDERS for name, form in provider.body.items()}
 PASSED_ON: Final = frozenset(KNOWN) | frozenset(_IN_A_BODY)
 """All names that some provider takes."""
 _WRITTEN: Final = sorted(PREFIX + name for name in PASSED_ON)
@@ -113,7 +87,8 @@ def is_taken(name: str, provider: str) -> bool:
     >>> is_taken("top_p", "anthropic"), is_taken("min_p", "anthropic"), is_taken("min_p", "openai")
     (True, False, True)
     """
-    return name in KNOWN or name in _BODIES.get(provider, {})
+    entry = known_provider(provider)
+    return name in KNOWN or (entry is not None and name in entry.body)
 
 
 def _is_one_of(value: object, types: tuple[type, ...]) -> bool:

@@ -19,6 +19,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
+_NUMBER: Final = ((int, float), "a number")
+_COUNT: Final = ((int,), "a whole number")
+_WORD: Final = ((str,), "a word")
+_FLAG: Final = ((bool,), "true or false")
+_SAMPLING: Final = {
+    "min_p": _NUMBER,
+    "top_a": _NUMBER,
+    "typical_p": _NUMBER,
+    "repetition_penalty": _NUMBER,
+    "repeat_penalty": _NUMBER,
+    "repeat_last_n": _COUNT,
+    "mirostat": _COUNT,
+    "mirostat_tau": _NUMBER,
+    "mirostat_eta": _NUMBER,
+    "enable_thinking": _FLAG,
+}
+_OPENAI: Final = {"verbosity": _WORD, "prompt_cache_key": _WORD, "safety_identifier": _WORD, "user": _WORD}
+
+
 class Provider(msgspec.Struct, frozen=True):
     """A provider of models."""
 
@@ -38,6 +57,8 @@ class Provider(msgspec.Struct, frozen=True):
     is_cool_thinker: bool = False  #: Its models take no temperature while they think.
     is_marking: bool = False  #: It caches the parts of a prompt that are marked.
     traced_as: str = ""  #: Its name in OpenTelemetry's conventions, where that is another.
+    #: Options that the body of a request to it takes beside those of all providers: types and their description.
+    body: dict[str, tuple[tuple[type, ...], str]] = {}
 
     @property
     def is_placed(self) -> bool:
@@ -56,6 +77,7 @@ PROVIDERS: Final = (
         official_url="https://api.openai.com/v1",
         is_single_maker=True,
         is_cool_thinker=True,
+        body={**_SAMPLING, **_OPENAI},  # private servers speak its language and take its options
     ),
     Provider(
         "anthropic",
@@ -86,6 +108,7 @@ PROVIDERS: Final = (
         re.compile(r"deepseek-"),
         url="https://api.deepseek.com",
         is_single_maker=True,
+        body=_SAMPLING,
     ),
     Provider(
         "mistral",
@@ -94,8 +117,9 @@ PROVIDERS: Final = (
         re.compile(r"(mi|magi|code|mini)stral-"),
         url="https://api.mistral.ai/v1",
         traced_as="mistral_ai",
+        body={"random_seed": _COUNT, "safe_prompt": _FLAG},
     ),
-    Provider("groq", ("GROQ_API_KEY",), "openai", url="https://api.groq.com/openai/v1"),
+    Provider("groq", ("GROQ_API_KEY",), "openai", url="https://api.groq.com/openai/v1", body=_SAMPLING),
     Provider(
         "xai",
         ("XAI_API_KEY",),
@@ -104,9 +128,10 @@ PROVIDERS: Final = (
         ("grok", "x-ai"),
         url="https://api.x.ai/v1",
         traced_as="x_ai",
+        body=_SAMPLING,
     ),
-    Provider("openrouter", ("OPENROUTER_API_KEY",), "openai", url="https://openrouter.ai/api/v1"),
-    Provider("ollama", (), "openai", address="OLLAMA_BASE_URL", url="http://localhost:11434/v1"),
+    Provider("openrouter", ("OPENROUTER_API_KEY",), "openai", url="https://openrouter.ai/api/v1", body=_SAMPLING),
+    Provider("ollama", (), "openai", address="OLLAMA_BASE_URL", url="http://localhost:11434/v1", body=_SAMPLING),
     Provider(
         "azure",
         ("AZURE_OPENAI_API_KEY",),
@@ -115,6 +140,7 @@ PROVIDERS: Final = (
         address="AZURE_OPENAI_ENDPOINT",
         is_cool_thinker=True,
         traced_as="azure.ai.openai",
+        body=_OPENAI,
     ),
     Provider(
         "vertex",
