@@ -2,8 +2,9 @@
 
 Active work is shown below the lines, at a terminal only: each stage under way, its seconds, and, of one
 that is alone, the end of the text that is being written. A stage in a branch has the branch's path before its
-name. While a question waits for an answer at a terminal nothing else is written. Reads events; knows no run
-and no engine.
+name. ``run`` and ``watch`` show a run in this way. Where a menu asks a question, nothing else is written until it is
+answered; ``watch`` asks nothing and shows open questions below the active stages. Reads events; knows no run and no
+engine.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ from attractor_nb.views.summary_line import duration_text, usage_words
 from attractor_nb.views.table import cells, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rich.console import RenderableType
 
@@ -107,6 +108,7 @@ class ProgressDisplay(QuietProgress):
         heading: What to say before the first event: a run that cannot begin has no heading.
         is_verbose: Show each response under its stage, and the output of commands as it arrives.
         terminal: Where to; stderr by default.
+        footer: The lines below the active stages, the open questions among them; None where a menu asks the questions.
     """
 
     def __init__(
@@ -116,12 +118,15 @@ class ProgressDisplay(QuietProgress):
         heading: Sequence[tuple[str, Tone]] = (),
         is_verbose: bool = False,
         terminal: Terminal | None = None,
+        footer: Callable[[], list[Text]] | None = None,
     ) -> None:
         super().__init__()
         self._graph = redacted_graph(graph)
         self._heading = list(heading)
         self._is_verbose = is_verbose
         self._terminal = terminal or Terminal(name_columns=name_columns(graph))
+        self._footer = footer
+        self._is_behind = False
         self._view = RunView()
         self._words = StageWords(self._graph, self._view)
         self._active = ActiveStages()
@@ -130,6 +135,14 @@ class ProgressDisplay(QuietProgress):
         self._written = WrittenLines()
         self._error = ""
         self._answered_by = ""
+
+    def take_all(self, events: Iterable[Event]) -> None:
+        """Show events that arrive together, and then what is active."""
+        self._is_behind = True  # a block between two of thousands would cost more than their lines
+        for event in events:
+            self.take(event)
+        self._is_behind = False
+        self._show_active()
 
     def say(self, text: str, tone: Tone = Tone.PLAIN) -> None:
         """Write text."""
@@ -235,15 +248,14 @@ class ProgressDisplay(QuietProgress):
 
     def _show_active(self) -> None:
         """Show what is active, and what was held back, unless a question is on the screen."""
-        if self._questions and self._terminal.is_live:
+        if self._is_behind or (self._questions and self._terminal.is_live):
             return
         if self._held:
             self._terminal.end()
             held, self._held = self._held, []
             for line in held:
                 self._write_now(line)
-        shown = any(stage.event.handler_type not in INSTANT_TYPES for stage in self._active.stages)
-        if shown:
+        if self._footer or any(stage.event.handler_type not in INSTANT_TYPES for stage in self._active.stages):
             self._terminal.begin(self._block)
 
     def _write(self, line: Line | str) -> None:
@@ -262,11 +274,12 @@ class ProgressDisplay(QuietProgress):
     # -- questions -----------------------------------------------------------------------------------
 
     def _ask(self, event: InterviewStarted) -> None:
-        """Clear the live block: a menu takes its place."""
+        """Clear the live block if a menu takes its place."""
         self._terminal.end()
         if not self._questions:
             self._show_material()
-        self._questions[event.question_id] = event.branch, event.stage
+        if self._footer is None:
+            self._questions[event.question_id] = event.branch, event.stage
 
     def _settle(self, question_id: str) -> None:
         self._questions.pop(question_id, None)
@@ -287,7 +300,7 @@ class ProgressDisplay(QuietProgress):
     # -- texts ---------------------------------------------------------------------------------------
 
     def _block(self) -> RenderableType:
-        """The live block: the active stages, and the latest output if there is only one."""
+        """The live block: the active stages, the latest output if there is only one, and the footer."""
         active = [stage for stage in self._active.stages if stage.event.handler_type not in INSTANT_TYPES]
         lines: list[RenderableType] = []
         if (hidden := len(active) - SHOWN_STAGES) > 0:
@@ -299,14 +312,14 @@ class ProgressDisplay(QuietProgress):
                 words = f"{words} {fan_out.progress}".strip()
             elif note := self._view.nodes[event.name].note:
                 words = f"{words} ({note})".strip()
-            seconds = f"{time.monotonic() - stage.since:.1f} s"
+            seconds = f"{max(0.0, time.time() - stage.since):.1f} s"
             name = stage_path(event.branch, event.name)
             mark = NodeStatus.RUNNING.letter
             lines.append(self._terminal.laid_out(Line(mark, name, words, seconds, Tone.BUSY)))
         if len(active) == 1:
             tail = self._wrapped(active[0].tail)[-TAIL_LINES:]
             lines += [Text(line, style=Tone.QUIET.value, no_wrap=True) for line in tail]
-        return Group(*lines)
+        return Group(*lines, *(self._footer() if self._footer else ()))
 
     def _show_material(self) -> None:
         """Show the material that the person at the gate is to judge, unless it is on the screen already."""
@@ -389,7 +402,7 @@ class StageWords:
         return one_line(label_text(label)) or event.next_node
 
     def is_instant(self, node_id: str) -> bool:
-        """True if nobody asks how long it took."""
+        """True if its duration is of no interest."""
         return self._graph.handler_types.get(node_id) in {"start", "exit", "conditional"}
 
 
@@ -428,7 +441,7 @@ class ActiveStage:
     """A stage under way."""
 
     event: StageStarted  #: Its latest attempt.
-    since: float  #: When that began, by the monotonic clock.
+    since: float  #: When that began, in seconds since 1970.
     tail: str = ""  #: The end of what it writes.
     text: str = ""  #: Its answer.
 
@@ -442,7 +455,7 @@ class ActiveStages:
 
     def begin(self, event: StageStarted) -> None:
         """An attempt begins."""
-        self._of[event.branch] = ActiveStage(event, time.monotonic())
+        self._of[event.branch] = ActiveStage(event, event.time or time.time())
 
     def add_output(self, event: StageOutput) -> None:
         """Take in what a stage writes."""

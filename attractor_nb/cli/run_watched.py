@@ -109,7 +109,7 @@ class WatchedRun:
     def _fold(self, event: Event) -> None:
         take_event(self.view, event)
         fold_question(self.gates, event)
-        if not isinstance(event, InterviewCompleted):  # it may come from somebody else, after the run's owner is gone
+        if not isinstance(event, InterviewCompleted):  # another process may send it when the run's owner is gone
             self._latest = event.time or self._latest
         match event:
             case StageEnd():
@@ -235,8 +235,6 @@ def _restart_of(logs_root: Path, last: Event) -> Path | None:
 
 # A watched run as a block of text: its status, a line for each stage, the questions that wait.
 
-FEWEST_STAGES: Final = 3
-"""So many are shown in the smallest window."""
 REASON_CHARS: Final = 60
 FEWEST_WORDS: Final = 16
 """Least room for the words: with less, the usage is left out."""
@@ -247,35 +245,33 @@ _WORDS, _TIME, _USED = 2, 3, 4
 _PENDING: Final = NodeState()
 
 
-def drawn_run(
-    run: WatchedRun, how: Callable[[InterviewStarted], str], *, now: float, columns: int, lines: int = 0
-) -> Text:
+def drawn_run(run: WatchedRun, how: Callable[[InterviewStarted], str], *, now: float, columns: int) -> Text:
     """The block.
 
     Args:
         how: How a question is answered, in words.
         now: Seconds since 1970.
         columns: Width to fill, what is longer is cut; 0 for as much as it takes.
-        lines: Height to fill, 0 for as much as it takes: of many stages those that matter now are shown.
     """
+    names = run.node_ids
+    rows = _lines([_row(run, name, now) for name in names], columns)
+    tones = [Tone.of(run.view.nodes.get(name, _PENDING).status) for name in names]
+    stages = [_toned(_cut(row, columns), tone) for row, tone in zip(rows, tones, strict=True)]
+    text = Text("\n", no_wrap=True, overflow="ellipsis")
+    return text.join([run_headline(run, now, columns), *stages, *drawn_notes(run, how, columns)])
+
+
+def drawn_notes(run: WatchedRun, how: Callable[[InterviewStarted], str], columns: int) -> list[Text]:
+    """The reason why the state may be stale, and the questions that wait."""
     questions = [line for gate in tuple(run.gates.values()) for line in question_lines(gate, how(gate), columns)]
-    room = max(FEWEST_STAGES, lines - len(questions) - bool(run.trouble) - 3) if lines else len(run.node_ids)
-    shown = _chosen(run, room)
-    text = Text(no_wrap=True, overflow="ellipsis")
-    text.append(run_headline(run, now, columns), style=Tone.of(run.view.status).value)
-    for name, line in zip(shown, _lines([_row(run, name, now) for name in shown], columns), strict=True):
-        text.append("\n")
-        _append_line(text, _cut(line, columns), Tone.of(run.view.nodes.get(name, _PENDING).status))
-    if hidden := len(run.node_ids) - len(shown):
-        text.append(f"\n  + {hidden} more", style=Tone.QUIET.value)
+    notes = [Text(line, style=Tone.WAITING.value) for line in questions]
     if run.trouble:
-        text.append("\n" + _cut(f"{SEVERITY_LETTERS[Severity.WARNING]} {run.trouble}", columns), style=Tone.BAD.value)
-    for line in questions:
-        text.append("\n" + line, style=Tone.WAITING.value)
-    return text
+        words = _cut(f"{SEVERITY_LETTERS[Severity.WARNING]} {run.trouble}", columns)
+        notes.insert(0, Text(words, style=Tone.BAD.value))
+    return notes
 
 
-def run_headline(run: WatchedRun, now: float, columns: int = 0) -> str:
+def run_headline(run: WatchedRun, now: float, columns: int = 0) -> Text:
     """``● running   Review   4 stages   12.4 s   1,240 tokens   $0.0031``, or as much of it as fits."""
     view = run.view
     stages = f"{view.stages} stage{'s' * (view.stages != 1)}"
@@ -294,7 +290,7 @@ def run_headline(run: WatchedRun, now: float, columns: int = 0) -> str:
     parts = [part for part in parts if part]
     while columns and len(parts) > 1 and cells(_GAP.join(parts)) > columns:
         parts.pop()
-    return _cut(_GAP.join(parts), columns)
+    return Text(_cut(_GAP.join(parts), columns), style=Tone.of(view.status).value)
 
 
 def question_lines(gate: InterviewStarted, how: str, columns: int = 0) -> list[str]:
@@ -352,26 +348,10 @@ def _line(row: list[str], widths: list[int]) -> str:
     return "  ".join(parts).rstrip()
 
 
-def _append_line(text: Text, line: str, tone: Tone) -> None:
+def _toned(line: str, tone: Tone) -> Text:
     """A line whose mark and state have their colour; one that fails is coloured whole."""
     end = len(line) if tone in {Tone.BAD, Tone.QUIET} else (line.find("  ") + 1 or len(line))
-    text.append(line[:end], style=tone.value)
-    text.append(line[end:])
-
-
-def _chosen(run: WatchedRun, room: int) -> list[str]:
-    """The nodes that are shown, as the graph has them: those that continue, the latest, those to come."""
-    names = run.node_ids
-    if len(names) <= room:
-        return names
-    states = {name: run.view.nodes.get(name, _PENDING) for name in names}
-
-    def rank(name: str) -> tuple[bool, bool, float]:
-        state = states[name]
-        return not state.status.is_active, state.status is NodeStatus.PENDING, -state.since
-
-    kept = set(sorted(names, key=rank)[:room])
-    return [name for name in names if name in kept]
+    return Text(line[:end], style=tone.value).append(line[end:], style=Tone.PLAIN.value)
 
 
 def _row(run: WatchedRun, name: str, now: float) -> list[str]:

@@ -1,4 +1,4 @@
-"""``watch`` of a run: a table that moves at a terminal, lines in a pipe, events for programs."""
+"""``watch`` of a run: what ``run`` shows of it at a terminal, lines in a pipe, events for programs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from attractor_nb.cli.remote_runs.remote import follow_events, status_at_rest
 from attractor_nb.cli.remote_runs.server_client import Client, ServerAddress, as_mapping, as_mappings, in_commands
 from attractor_nb.cli.reporting import ExitCode, error_plain, exit_code_of, print_json
 from attractor_nb.cli.run_summary import answer_command, resume_command
-from attractor_nb.cli.run_watched import RunFollower, WatchedRun, drawn_run, question_lines, run_headline
+from attractor_nb.cli.run_watched import RunFollower, WatchedRun, drawn_notes, drawn_run, question_lines, run_headline
 from attractor_nb.cli.terminal import Terminal
 from attractor_nb.cli.tones import Tone
 from attractor_nb.errors import AttractorError
@@ -89,8 +89,7 @@ def watch_server(address: ServerAddress, *, is_once: bool, is_json: bool) -> Exi
         if is_json:
             print_json(status)
         else:
-            terminal = Terminal(sys.stdout)
-            terminal.show(_drawn(terminal, run, how))
+            _show_once(Terminal(sys.stdout), run, how)
         return run.exit_code
     events = follow_events(client, run_id, tell=run.report_trouble)
     code = _show(run, _gathered(events), how, is_once=False, is_json=is_json)
@@ -162,18 +161,20 @@ def _show(
     if is_once:
         for batch in batches:
             _take(run, batch)
-        terminal.show(_drawn(terminal, run, how))
-    elif terminal.is_live:
-        _show_live(terminal, run, batches, how)
+        _show_once(terminal, run, how)
     else:
-        _print_lines(terminal, run, batches, how)
+        _show_events(terminal, run, batches, how)
     return run.exit_code
 
 
-def _drawn(terminal: Terminal, run: WatchedRun, how: Callable[[InterviewStarted], str], lines: int = 0) -> Text:
-    """The block as it is now; where nothing moves nothing is cut."""
-    columns = terminal.columns if terminal.is_live else 0
-    return drawn_run(run, how, now=time.time(), columns=columns, lines=lines)
+def _show_once(terminal: Terminal, run: WatchedRun, how: Callable[[InterviewStarted], str]) -> None:
+    """The current state as a table."""
+    terminal.show(drawn_run(run, how, now=time.time(), columns=_width(terminal)))
+
+
+def _width(terminal: Terminal) -> int:
+    """The width to fill; 0 where nothing moves: there nothing is cut."""
+    return terminal.columns if terminal.is_live else 0
 
 
 def _take(run: WatchedRun, batch: Iterable[Event]) -> None:
@@ -196,44 +197,37 @@ def _print_events(run: WatchedRun, batches: Batches) -> ExitCode:
     return run.exit_code
 
 
-def _show_live(terminal: Terminal, run: WatchedRun, batches: Batches, how: Callable[[InterviewStarted], str]) -> None:
-    """A table that moves; what stays behind is its last state, whole."""
-    drawing = Lock()  # the block is drawn by a thread of the terminal's
+def _show_events(terminal: Terminal, run: WatchedRun, batches: Batches, how: Callable[[InterviewStarted], str]) -> None:
+    """The lines and the block of ``run``, and at the end one line for the run.
 
-    def drawn(lines: int = 0) -> Text:
-        with drawing:
-            return _drawn(terminal, run, how, lines)
+    A terminal shows the open questions in the block, a pipe as lines.
+    """
+    folding = Lock()  # the block is drawn by a thread of the terminal's
 
-    is_begun = False
+    def footer() -> list[Text]:
+        columns = _width(terminal)
+        with folding:
+            return [*drawn_notes(run, how, columns), run_headline(run, time.time(), columns)]
+
+    progress = ProgressDisplay(run.graph, terminal=terminal, footer=footer)
+    announced: set[str] = set()
     try:
         for batch in batches:
-            with drawing:
+            with folding:
                 _take(run, batch)
-            if not is_begun:
-                is_begun = True
-                terminal.begin(lambda: drawn(terminal.lines))
+            if batch:
+                progress.take_all(batch)
+            announced.intersection_update(run.gates)
+            for key, gate in run.gates.items() if not terminal.is_live else ():
+                if key not in announced:  # of what was answered long ago the stage's line says enough
+                    announced.add(key)
+                    terminal.say("\n".join(question_lines(gate, how(gate))), Tone.WAITING)
+            if terminal.is_unread:
+                raise BrokenPipeError
     finally:
-        terminal.end()
-        terminal.show(drawn())
-
-
-def _print_lines(terminal: Terminal, run: WatchedRun, batches: Batches, how: Callable[[InterviewStarted], str]) -> None:
-    """A line for each stage that ends and for each question; at the end one for the run."""
-    progress = ProgressDisplay(run.graph, terminal=terminal)
-    announced: set[str] = set()
-    for batch in batches:
-        for event in batch:
-            run.take(event)
-            progress.take(event)
-        announced.intersection_update(run.gates)
-        for key, gate in run.gates.items():
-            if key not in announced:  # of what was answered long ago the stage's line says enough
-                announced.add(key)
-                terminal.say("\n".join(question_lines(gate, how(gate))), Tone.WAITING)
-        if terminal.is_unread:
-            raise BrokenPipeError
-    progress.close()
-    terminal.say(run_headline(run, time.time()))
+        progress.close()
+        for text in footer() if terminal.is_live else footer()[-1:]:
+            terminal.show(text)
 
 
 def run_on_server(graph: Graph, status: Mapping[str, Any], questions: Mapping[str, Any]) -> WatchedRun:
@@ -301,7 +295,7 @@ def _question(plain: Mapping[str, Any]) -> InterviewStarted:
     )
 
 
-# ``watch``: a session of agents as it continues; a table at a terminal, plain lines in a pipe.
+# ``watch``: a session of agents until it ends; a table at a terminal, plain lines in a pipe.
 
 _ID_COLUMNS: Final = 3
 _STATE_COLUMNS: Final = 11

@@ -154,7 +154,7 @@ def test_json_is_a_line_for_each_event_of_the_log(command, sources):
     assert found == json.loads(json.dumps([event.to_plain() for event in events]))
 
 
-def test_at_a_terminal_a_table_moves_and_its_last_state_stays(gates):
+def test_at_a_terminal_stages_are_lines_and_what_waits_moves_beneath_them(gates):
     end, other = pty.openpty()
     environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
     process = warm.Popen(
@@ -167,9 +167,9 @@ def test_at_a_terminal_a_table_moves_and_its_last_state_stays(gates):
     )
     os.close(other)
     try:
-        read_until(end, "waiting", "Good enough?")
+        read_until(end, "plan    Plan the work", "? first   Good enough?   A: Approve   R: Again", "running   Gates")
         gates.answer("first", "A")
-        read_until(end, "Ship it?   S: Ship")
+        read_until(end, "Good enough? → Approve", "? second   Ship it?   S: Ship")
         gates.answer("second", "S")
         text = read_until(end, "success   Gates", "\x1b[?25h")  # the cursor is back
         assert process.wait(60) == 0
@@ -242,22 +242,6 @@ def test_what_a_rewind_sets_aside_is_shown_no_more(sources):
     assert run.view.nodes["write"].visits == 2
 
 
-def test_of_many_stages_those_that_matter_now_are_shown(sources):
-    names = [f"n{number}" for number in range(40)]
-    chain = " -> ".join(["start", *names, "done"])
-    (sources / "long.dot").write_text(f"digraph {{ start [shape=Mdiamond]; done [shape=Msquare]; {chain} }}")
-    pipeline = Pipeline(sources / "long.dot")
-    pipeline.run(wait=True, logs_root=sources / "out", stop_after=20)
-    run = watched(sources / "out")
-    lines = drawn(run, lines=13)
-    assert len(lines) <= 13
-    shown = [line.split()[2] for line in lines[1:-1]]
-    assert "n18" in shown
-    assert "done" not in shown
-    assert lines[-1].startswith("  + ")
-    assert len(drawn(run)) == 1 + 42
-
-
 @pytest.mark.parametrize("columns", [30, 40, 60, 96])
 def test_nothing_is_wider_than_the_terminal(gates, columns):
     run = watched(gates.logs_root)
@@ -295,12 +279,11 @@ def test_where_there_is_little_room_choices_and_command_are_whole(gates):
 
 def test_what_may_be_old_is_said_to_be(gates):
     run = watched(gates.logs_root)
-    before = drawn(run, lines=9)
+    before = drawn(run)
     run.report_trouble("the stream broke")
-    assert "!  the stream broke".replace("  ", " ") in drawn(run)
-    assert len(drawn(run, lines=9)) == len(before)
+    assert "! the stream broke" in drawn(run)
     run.report_trouble("")
-    assert drawn(run, lines=9) == before
+    assert drawn(run) == before
 
 
 def test_in_a_pipe_nothing_is_folded(gates):
