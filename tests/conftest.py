@@ -1,4 +1,4 @@
-"""What every test gets: Hypothesis profiles, and a directory of its own to work in.
+"""Fixtures of every test: Hypothesis profiles, and a directory of its own to work in.
 
 Nothing heavy is imported here: a single test must start at once.
 """
@@ -74,7 +74,7 @@ def pytester(pytester, monkeypatch):
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_state_of_servers(tmp_path_factory):
-    """What servers of a whole session let run is not remembered in the developer's home."""
+    """Keep the trust that servers of a whole session record out of the developer's home."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ATTRACTOR_STATE_DIR", str(tmp_path_factory.mktemp("state")))
         yield
@@ -82,13 +82,13 @@ def _own_state_of_servers(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _own_state(monkeypatch, tmp_path_factory):
-    """What a test lets run is remembered for the test alone, in its processes, too."""
+    """Keep the trust that a test records for that test alone, in its processes, too."""
     monkeypatch.setenv("ATTRACTOR_STATE_DIR", str(tmp_path_factory.mktemp("state")))
 
 
 @pytest.fixture(autouse=True)
 def _own_secrets():
-    """What a test makes known as secret is none for the others: they would see the letters held back that it begins with."""
+    """Forget the secrets that a test makes known: others would see the letters held back that it begins with."""
     before = dict(REDACTOR._values)
     yield
     if REDACTOR._values != before:

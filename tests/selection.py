@@ -34,7 +34,7 @@ def parse_share(text: str) -> tuple[int, int]:
 
 
 def is_in_share(name: str, number: int, count: int) -> bool:
-    """Whether the test of that name belongs to the share."""
+    """True if the test of that name belongs to the share."""
     return zlib.crc32(name.encode()) % count == number
 
 
@@ -44,7 +44,7 @@ def kinds_of(item: pytest.Item) -> list[str]:
 
 
 def is_in_campaign(item: pytest.Item) -> bool:
-    """Whether `make test` leaves the test to the campaign."""
+    """True if `make test` leaves the test to the campaign."""
     if kinds_of(item):
         return False
     return any(map(item.get_closest_marker, CAMPAIGN_MARKS)) or any(map(item.path.is_relative_to, CAMPAIGN_FOLDERS))

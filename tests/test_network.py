@@ -1,4 +1,4 @@
-"""What the environment says of the way to a server: which hosts are this machine, and which values cannot be used."""
+"""The way to a server, from the environment: the hosts that are this machine, and the values that cannot be used."""
 
 import pytest
 

@@ -30,7 +30,7 @@ class Branch:
 
     @property
     def key(self) -> str:
-        """What names the branch in the list; a line number would change with every edit above it."""
+        """The name of the branch in the list; a line number would change with every edit above it."""
         return f"{self.path}: {self.text}"
 
 

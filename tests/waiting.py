@@ -11,7 +11,7 @@ STEP_SECONDS = 0.02
 
 
 def wait_until(look, what="it"):
-    """What ``look`` finds, once it finds something."""
+    """The result of ``look``, once it finds something."""
     give_up = time.monotonic() + PATIENCE_SECONDS
     while not (found := look()):
         assert time.monotonic() < give_up, f"{what} did not happen within {PATIENCE_SECONDS:.0f} s"
@@ -20,7 +20,7 @@ def wait_until(look, what="it"):
 
 
 def is_alive(pid):
-    """Whether a process runs; one that has ended does not, even if nobody has reaped it yet."""
+    """True if a process runs; one that has ended does not, even if it is not reaped yet."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except (FileNotFoundError, ProcessLookupError):

@@ -179,7 +179,7 @@ def run(
 
 
 def is_forkable(named: dict[str, Any], arguments: list[str], environment: Mapping[str, str]) -> bool:
-    """Whether a parent can start this command as `subprocess` would."""
+    """True if a parent can start this command as `subprocess` would."""
     is_plain = (named["gid"], named["gids"], named["uid"], named["preexec_fn"]) == (None,) * 4
     return (
         sys.platform == "linux"

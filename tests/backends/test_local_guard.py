@@ -45,7 +45,7 @@ class Engine:
 
 
 def talk(*requests, answer=ANSWER):
-    """What the guard answers to each request, and what has reached the engine."""
+    """The guard's answer to each request, and the requests that reached the engine."""
 
     async def asked():
         engine = Engine(answer)

@@ -28,7 +28,7 @@ class Local(LocalModelBackend):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """What the server would have been asked; the answers are counted."""
+    """The requests to the server; the answers are counted."""
     requests = []
 
     async def complete(address, request, on_text, **options):

@@ -24,7 +24,7 @@ END = chunk(choices=[{"delta": {}, "finish_reason": "stop"}]) + b"0\r\n\r\n"
 
 
 async def asked(pieces, read_seconds, *, gap=0.0, hangs=False):
-    """What comes of a question to a server that sends these pieces with gaps, and then hangs or ends."""
+    """The result of a request to a server that sends these pieces with gaps, and then hangs or ends."""
     gone = asyncio.Event()
 
     async def serve(reader, writer):

@@ -1,4 +1,4 @@
-"""Where the parts of a run stand on a laptop and on a narrow page: in sight, and nothing moves what is looked at."""
+"""The parts of a run on a laptop and on a narrow page: they are in sight, and nothing moves what is looked at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a failed test leaves behind in Jupyter: nothing that the next one meets, whatever became of its page."""
+"""A failed test leaves nothing behind in Jupyter that the next one meets, whatever became of its page."""
 
 import pytest
 

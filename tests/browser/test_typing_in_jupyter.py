@@ -1,4 +1,4 @@
-"""What an editor does with DOT while one types: brackets, comments, folding and indentation, in cells and in documents."""
+"""An editor while DOT is typed: brackets, comments, folding and indentation, in cells and in documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a word of a pipeline means, where a node is declared, and another id for it, in a real JupyterLab."""
+"""The meaning of a word of a pipeline, the declaration of a node, and its renaming, in a real JupyterLab."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a run comes to, its replay comes to the same: path, context and files."""
+"""The replay of any run has the same path, context and files."""
 
 import importlib.util
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What was recorded once is replayed: the same way, context and files, and nothing is called."""
+"""A recorded run is replayed: the same path, context and files, and nothing is called."""
 
 import importlib.util
 import json

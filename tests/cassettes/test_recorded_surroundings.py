@@ -1,4 +1,4 @@
-"""What lies around a call is on the cassette, too: child runs, threads, status files; workers are not needed."""
+"""The surroundings of a call are on the cassette, too: child runs, threads, status files; workers are not needed."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor

@@ -61,7 +61,7 @@ digraph Broken {
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended."""
+    """The end of a command."""
 
     code: int
     out: str

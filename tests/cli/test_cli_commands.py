@@ -87,7 +87,7 @@ SPOKEN = {
 }
 """A call of each command, with a result; ``out`` is a run that waits at its gate."""
 ELSEWHERE = {"serve": "test_cli_remote.py", "model install": "test_cli_demo.py"}
-"""Where those are told of that need more than a directory."""
+"""The module of the entrances that need more than a directory."""
 
 
 def test_every_command_is_called():

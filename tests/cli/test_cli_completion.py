@@ -31,7 +31,7 @@ def test_another_shell_is_refused_with_those_there_are(command):
 
 
 def asked(words, position):
-    """What bash is told to offer behind these words."""
+    """The words that bash offers after these words."""
     environment = {"_ATTRACTOR_NB_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(position)}
     done = warm.run(
         [sys.executable, "-m", "attractor_nb"],

@@ -1,4 +1,4 @@
-"""What a run would ask of which models, and at what price, on the command line."""
+"""The estimate on the command line: models, their requests and the price."""
 
 import json
 

@@ -263,7 +263,7 @@ HOSTILE = r"""digraph Hostile {
 }
 """
 OUR_OWN = re.compile("\x1b\\[[0-9;?]*[A-Za-z]|\x1b[=>78]|\x1b\\(B")
-"""What rich itself writes to a terminal; no letters of a title, no C1."""
+"""The sequences that rich itself writes to a terminal; no letters of a title, no C1."""
 STEERING_LEFT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 SHOWING = [
     ("watch", "r"),

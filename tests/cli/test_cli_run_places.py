@@ -1,4 +1,4 @@
-"""Where a command looks for a run: in a directory here, on the server that is named, on the usual one."""
+"""The places where a command looks for a run: in a directory here, on the server that is named, on the usual one."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a command loads before it answers: as little as it needs. Told by the modules, not by a clock."""
+"""The modules that a command loads before it answers: as few as it needs. Counted, not timed."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Which breakpoint holds at which moment, from tables; what is none is refused with its remedy."""
+"""The breakpoint that holds at each moment, from tables; an invalid one is refused with its remedy."""
 
 from __future__ import annotations
 

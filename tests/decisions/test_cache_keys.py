@@ -1,4 +1,4 @@
-"""What goes into a call: every field counts, and nothing of the run does."""
+"""The key of a call: every field counts, and nothing of the run does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which stages may be cached, and what is said to have changed."""
+"""The stages that may be cached, and the changes that are named."""
 
 import pytest
 

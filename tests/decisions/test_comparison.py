@@ -1,4 +1,4 @@
-"""Which steps of two ways belong together, and two graphs as one."""
+"""The alignment of the steps of two paths, and two graphs as one."""
 
 from __future__ import annotations
 

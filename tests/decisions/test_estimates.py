@@ -1,4 +1,4 @@
-"""What a run will consume, as expected and at worst, from tables of small graphs."""
+"""The usage of a run, as expected and at worst, from tables of small graphs."""
 
 import pytest
 from hypothesis import given

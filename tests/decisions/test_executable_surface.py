@@ -1,4 +1,4 @@
-"""What counts as executable, and the hash by which it is trusted."""
+"""The executable surface of a graph, and the hash by which it is trusted."""
 
 from dataclasses import replace
 

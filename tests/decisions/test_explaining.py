@@ -1,4 +1,4 @@
-"""Why a stage was left as it was, from the record and the graph alone."""
+"""The reason for the edge that a stage took, from the record and the graph alone."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def ran(tmp_path, body, answer=lambda node, prompt, context: Outcome.success(), 
 
 
 def left(tmp_path, node, body, answer=lambda node, prompt, context: Outcome.success(), **options):
-    """Why the latest visit of a node was left as it was."""
+    """The reason for the edge that the latest visit of a node took."""
     journal, plan = ran(tmp_path, body, answer, **options)
     return reasons_of(plan, journal, journal.visits_of(node)[-1].commit)
 
 
 def reasons_of(plan, journal, commit):
-    """Why the visit with this commit was left as it was."""
+    """The reason for the edge that the visit with this commit took."""
     return route_reasons_of(plan, journal, commit, seen_at_commits(plan, journal)[commit.sequence])
 
 

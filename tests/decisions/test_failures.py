@@ -1,4 +1,4 @@
-"""Where a run goes after each outcome (spec 3.7; rulings 14, 15, 16, 20)."""
+"""The next node of a run after each outcome (spec 3.7; rulings 14, 15, 16, 20)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much context a stage gets, and whose session (spec 5.4)."""
+"""The amount of context that a stage gets, and its session (spec 5.4)."""
 
 from __future__ import annotations
 

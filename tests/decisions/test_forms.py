@@ -22,7 +22,7 @@ class Colour(enum.Enum):
 
 
 class Review(BaseModel):
-    """What a reviewer says."""
+    """The verdict of a reviewer."""
 
     score: int = Field(ge=0, le=10, description="10 is best")
     summary: str

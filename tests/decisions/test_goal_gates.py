@@ -1,4 +1,4 @@
-"""Whether goal gates let a run end (spec 3.4; rulings 16, 17, 20)."""
+"""Goal gates that let a run end, or do not (spec 3.4; rulings 16, 17, 20)."""
 
 from __future__ import annotations
 

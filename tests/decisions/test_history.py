@@ -1,4 +1,4 @@
-"""Which events count after rewinds: a table, and what folds of them must agree in."""
+"""The events that count after rewinds: a table, and the facts in which folds of them must agree."""
 
 import pytest
 from hypothesis import given

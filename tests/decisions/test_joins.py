@@ -1,4 +1,4 @@
-"""Where the branches of a fan-out meet (ruling 22), from tables and against the definition."""
+"""The joins of a fan-out's branches (ruling 22), from tables and against the definition."""
 
 import sys
 import time
@@ -198,7 +198,7 @@ def shared_tails_in_a_loop(count):
 
 
 def lines_executed(graph):
-    """How many lines of code it takes to find the joins."""
+    """The number of executed lines of code that find the joins."""
     count = 0
 
     def trace(frame, event, _argument):

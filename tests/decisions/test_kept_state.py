@@ -1,4 +1,4 @@
-"""What a checkpoint says of a run's state: this form is read for ever."""
+"""The state of a run in a checkpoint: this form is read for ever."""
 
 import json
 import re

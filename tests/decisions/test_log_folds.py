@@ -1,4 +1,4 @@
-"""What must be said of a result, folded from the log (ruling 48)."""
+"""The marks of a result, folded from the log (ruling 48)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Why a node was visited again and again, from the events."""
+"""The reason why a node was visited again and again, from the events."""
 
 from __future__ import annotations
 

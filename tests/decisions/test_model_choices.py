@@ -1,4 +1,4 @@
-"""Which model a node has, and who said so (spec 8.5)."""
+"""The model of a node, and the rule that chose it (spec 8.5)."""
 
 import pytest
 

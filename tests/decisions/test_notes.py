@@ -1,4 +1,4 @@
-"""What later stages are told of events (spec 5.4)."""
+"""Notes on events for later stages (spec 5.4)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which questions of a log wait for an answer: a table."""
+"""The questions of a log that wait for an answer: a table."""
 
 import pytest
 

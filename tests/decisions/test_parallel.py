@@ -1,4 +1,4 @@
-"""What becomes of a fan-out: every join policy with every error policy (spec 4.8; ruling 22)."""
+"""The outcome of a fan-out: every join policy with every error policy (spec 4.8; ruling 22)."""
 
 from itertools import product
 

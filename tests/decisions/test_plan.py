@@ -1,4 +1,4 @@
-"""What is settled before a run begins."""
+"""Decisions before a run begins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fresh session is told of the run so far (spec 5.4; ruling 34)."""
+"""The account of the run so far that a fresh session receives (spec 5.4; ruling 34)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which recorded call answers a call, and what a miss says."""
+"""The recorded call that answers a call, and the message of a miss."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What satisfies a ``response_schema``, and what is only near it (ruling 26)."""
+"""Values that satisfy a ``response_schema``, and values that are only near it (ruling 26)."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""How often, after how long, and on which failures a stage is tried again (spec 3.5, 3.6; ruling 13)."""
+"""The number, the delay and the causes of retries of a stage (spec 3.5, 3.6; ruling 13)."""
 
 from __future__ import annotations
 

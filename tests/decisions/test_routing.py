@@ -1,4 +1,4 @@
-"""Which edge a stage leaves by (spec 3.3; rulings 12 and 14)."""
+"""The edge that a stage takes (spec 3.3; rulings 12 and 14)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rows of the checklists share: a short way to run DOT text with scripted replies."""
+"""The common part of the rows of the checklists: a short way to run DOT text with scripted replies."""
 
 import pytest
 

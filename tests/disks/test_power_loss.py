@@ -1,4 +1,4 @@
-"""What a power loss may leave, by the model of disks/power_loss.py: one rule a test."""
+"""The states that a power loss may leave, by the model of disks/power_loss.py: one rule a test."""
 
 import os
 

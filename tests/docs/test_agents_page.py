@@ -1,4 +1,4 @@
-"""What the page of agents shows is true, with stub agents in place of the real ones."""
+"""The examples of docs/agents.md are true, with stub agents in place of the real ones."""
 
 import os
 import re

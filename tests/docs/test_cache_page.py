@@ -1,4 +1,4 @@
-"""What docs/cache.md shows is true: its program prints what it says, and its bounds are those of the code."""
+"""The examples of docs/cache.md are true: its program prints what it says, and its bounds are those of the code."""
 
 import re
 import shutil

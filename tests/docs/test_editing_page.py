@@ -1,4 +1,4 @@
-"""What docs/editing.md shows is true: its program prints the difference below it, and the calls that it names exist."""
+"""docs/editing.md is true: its program prints the difference below it, and the calls that it names exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page about lists shows is true."""
+"""The examples of the page about lists are true."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What docs/inspecting.md shows is true: its calls work, its fields are there, its sentence is what a loop says."""
+"""docs/inspecting.md is true: its calls work, its fields are there, its sentence is what a loop says."""
 
 from __future__ import annotations
 

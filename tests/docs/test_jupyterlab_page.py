@@ -1,4 +1,4 @@
-"""What the page of JupyterLab shows is true: each command with its key, each key of the editor, each setting."""
+"""The claims of docs/jupyterlab.md are true: each command with its key, each key of the editor, each setting."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What docs/map.md shows is true: its program runs, and the options that it names exist."""
+"""The examples of docs/map.md are true: its program runs, and the options that it names exist."""
 
 import re
 from pathlib import Path

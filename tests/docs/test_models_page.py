@@ -1,4 +1,4 @@
-"""What the page of models says is so: providers, attributes, defaults, and the table of failures."""
+"""The claims of docs/models.md are true: providers, attributes, defaults, and the table of failures."""
 
 import inspect
 import re

@@ -1,4 +1,4 @@
-"""What docs/prompts.md shows is true: its programs run, its pipeline has no findings, its variables have values."""
+"""docs/prompts.md is true: its programs run, its pipeline has no findings, its variables have values."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the page of comparing and sharing shows is true."""
+"""The examples of the page about comparing and sharing are true."""
 
 import contextlib
 import io

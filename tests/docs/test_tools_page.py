@@ -1,4 +1,4 @@
-"""What docs/tools.md shows is true: its pipelines lint, its program runs, its tools and variables exist."""
+"""The examples of docs/tools.md are true: its pipelines lint, its program runs, its tools and variables exist."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What docs/verdicts.md shows is true: its pipeline lints, each answer comes to what it says, so does the section."""
+"""The examples of docs/verdicts.md are true: its pipeline lints, each answer has the outcome that the page gives."""
 
 import re
 from pathlib import Path

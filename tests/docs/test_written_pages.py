@@ -1,4 +1,4 @@
-"""What the written pages show is true: examples parse, named magics, options and variables exist."""
+"""The examples of the written pages are true: examples parse, named magics, options and variables exist."""
 
 import inspect
 import re

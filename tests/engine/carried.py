@@ -1,4 +1,4 @@
-"""What a prompt of the engine carries, as a reader sees it."""
+"""The contents of a prompt of the engine, as a reader sees them."""
 
 
 def carried(prompt):

@@ -32,7 +32,7 @@ FRAME = "digraph demo {{ start [shape=Mdiamond]\n done [shape=Msquare]\n {body} 
 
 @dataclass
 class Replay:
-    """What a traversal did.
+    """The record of a traversal.
 
     Attributes:
         end: How it ended.

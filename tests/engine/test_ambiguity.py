@@ -1,4 +1,4 @@
-"""What becomes of a stage that was cut off and may have taken effect (RELIABILITY, "The promise")."""
+"""A stage that was cut off and may have taken effect (RELIABILITY, "The promise")."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What one attempt comes to: garbage, exceptions of every kind, time limits, status files (ruling 27)."""
+"""The outcome of one attempt: garbage, exceptions of every kind, time limits, status files (ruling 27)."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Whatever the order in which stages of branches end: the same results, nothing shared, nothing run twice."""
+"""Stages of branches may end in any order: the same results, nothing shared, nothing run twice."""
 
 import importlib.util
 import os

@@ -1,4 +1,4 @@
-"""What a step costs, counted: calls of Python functions, which no busy machine changes (issue 18).
+"""The cost of a step, counted: calls of Python functions, which no busy machine changes (issue 18).
 
 Counted is what one more stage adds to a run whose graph was compiled before, with 40 stages behind it or more: the
 difference between a run of 80 and one of 40. Nobody looks at the run meanwhile, so nothing is drawn. A figure here is
@@ -66,7 +66,7 @@ def branch(stages):
 
 
 def calls_of(pipeline, durability, place):
-    """How many Python functions a run calls; all of it happens in one loop of this thread."""
+    """The number of Python functions that a run calls; all of it happens in one loop of this thread."""
     count = 0
 
     def counted(frame, event, argument):

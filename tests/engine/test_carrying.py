@@ -1,4 +1,4 @@
-"""What reaches a model stage of a real run: inputs everywhere, values of any size, what ``carry`` names."""
+"""The values that reach a model stage of a real run: inputs everywhere, values of any size, what ``carry`` names."""
 
 import pytest
 

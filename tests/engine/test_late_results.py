@@ -1,4 +1,4 @@
-"""What an attempt writes after its time limit does not count for the next attempt."""
+"""Writes of an attempt after its time limit do not count for the next attempt."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""What is spent counts: of failed attempts, of refused outcomes, by node and in all (rulings 17, 18)."""
+"""All spending counts: of failed attempts, of refused outcomes, by node and in all (rulings 17, 18)."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Who may write an outcome (ruling 42): a status.json counts only where the stage runs something that writes one."""
+"""Writers of an outcome (ruling 42): a status.json counts only where the stage runs something that writes one."""
 
 import json
 import os

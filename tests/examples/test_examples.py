@@ -20,7 +20,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 @dataclass(frozen=True)
 class Example:
-    """What is expected of one file.
+    """The expectations for one file.
 
     Attributes:
         name: The file's stem.

@@ -1,4 +1,4 @@
-"""How large a campaign is, what it measured, and which line each test protects."""
+"""The size of a campaign, its measurements, and the line that each test protects."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _seconds_allowed(item: pytest.Item) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """How much of a campaign is run: a sample of it, as in CI, or all (``make faults``)."""
+    """The part of a campaign that is run: a sample of it, as in CI, or all (``make faults``)."""
 
     scale: str
 
@@ -60,7 +60,7 @@ class Campaign:
         return self.scale == "full"
 
     def count(self, *, sample: int, full: int) -> int:
-        """How many times something is done."""
+        """The number of repetitions."""
         return full if self.is_full else sample
 
     def pick(self, cases: Sequence[T], *, sample: int, seed: int = 0) -> list[T]:
@@ -81,7 +81,7 @@ def campaign() -> Campaign:
 
 
 class Figures:
-    """What a campaign measured, for the table of docs/reliability.md."""
+    """The measurements of a campaign, for the table of docs/reliability.md."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
@@ -129,7 +129,7 @@ class KillWorker:
         )
 
     def judge(self, graph: str, *faults: dict[str, Any], **more: Any) -> dict[str, Any]:
-        """What came of a run that these faults hit, one life after the other."""
+        """The end of a run that these faults hit, one life after the other."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         print(json.dumps({"graph": graph, "faults": faults, **more}), file=self._process.stdin, flush=True)

@@ -96,7 +96,7 @@ def run(test: str, package: Path) -> subprocess.CompletedProcess[str]:
 
 
 def prove(claim: Claim) -> tuple[bool, str]:
-    """Whether the test of a claim fails without its snippet, and what pytest printed."""
+    """True if the test of a claim fails without its snippet, and the output of pytest."""
     with tempfile.TemporaryDirectory(prefix="attractor-prove-") as folder:
         mutated_copy(claim, Path(folder))
         try:

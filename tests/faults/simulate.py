@@ -89,7 +89,7 @@ def run_all(first, runs, jobs):
 
 
 def fewest_faults(seed):
-    """How many of a seed's faults are enough to see something wrong."""
+    """The fewest of a seed's faults that still show the error."""
     return next((most for most in range(4) if run_seed(seed, most_faults=most).wrong), ALL_FAULTS)
 
 

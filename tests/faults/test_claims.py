@@ -1,4 +1,4 @@
-"""What ``make prove`` goes by is true: each line that a test claims to need is in its file, once."""
+"""The claims that ``make prove`` reads are true: each line that a test claims to need is in its file, once."""
 
 import inspect
 from pathlib import Path
@@ -9,7 +9,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def mistake(path, snippet, *, instead="pass"):
-    """What is wrong with a claim, or empty."""
+    """The fault of a claim, or empty."""
     count = (REPOSITORY / path).read_text("utf-8").count(snippet)
     if count != 1:
         return f"{path} has it {count} times: {snippet!r}"

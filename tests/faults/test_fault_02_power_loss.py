@@ -131,7 +131,7 @@ ANSWERS = {"review": ["A"], "ready": ["A"], "sub/ready": ["A"]}
 
 
 def part_of(directory):
-    """Where in a run a restart's or a child's directory is; empty for the run's own, which differs from disk to disk."""
+    """The place of a restart's or a child's directory; empty for the run's own, which differs from disk to disk."""
     return directory.as_posix().partition("/runs/")[2].partition("/")[2]
 
 
@@ -207,7 +207,7 @@ class Recording:
 
 
 def is_promised(event):
-    """Whether an event whose append returned must survive: all but notes and the intents of what may run twice."""
+    """True if an event whose append returned must survive: all but notes and the intents of what may run twice."""
     if isinstance(event, StageStarted):
         return event.name == "fetch"
     return event.type not in NOT_FLUSHED
@@ -239,7 +239,7 @@ class Inspector:
         return problems
 
     def figure(self):
-        """What was seen, in words."""
+        """The observations, in words."""
         kept = self.counts["resumed"] + self.counts["no run yet"]
         return (
             f"{self.counts['images']} distinct images of {len(self.recording.disk.operations)} operations, "
@@ -248,7 +248,7 @@ class Inspector:
         )
 
     def problem_of(self, image, promised):
-        """What is wrong with an image; empty when nothing is."""
+        """The faults of an image; empty if it has none."""
         root = Path(tempfile.mkdtemp(dir=self.place))
         try:
             write_image(image, root)
@@ -268,7 +268,7 @@ class Inspector:
         return self._check_resume(root, events)
 
     def _check_files(self, root, place, promised):
-        """Whether what is read is what was written, and no less than was promised."""
+        """True if the read records are the written ones, and no fewer than promised."""
         truth = self.recording.events[place]
         least = promised.get(("event", place), 0)
         try:

@@ -100,7 +100,7 @@ class Moment:
         return [unseal(file.read_bytes()) for file in files if file.exists()]
 
     def problem_with(self, name, content, *, is_cut=False):
-        """What is wrong when a file has that content, or is gone; empty when all is as it must be."""
+        """The faults when a file has that content, or is gone; empty if there are none."""
         path = self.work / name
         whole = (self.directory / name).read_bytes() if (self.directory / name).exists() else None
         path.unlink(missing_ok=True)
@@ -158,7 +158,7 @@ class Moment:
 
 
 def _missing_words(error):
-    """What an error about a damaged log does not say."""
+    """The facts that an error about a damaged log does not say."""
     text = str(error)
     if re.search(r"record in line \d+ \(byte \d+\)", text):
         return "" if "intact" in text and "doctor" in text else f"it does not say what is salvageable: {text}"
@@ -196,7 +196,7 @@ def moment(request, base, tmp_path):
 
 
 def used(content):
-    """How many bytes of a log are records, and not free space."""
+    """The number of bytes of a log that are records, and not free space."""
     return len(content.rstrip(b"\0"))
 
 

@@ -36,12 +36,12 @@ pytestmark = [
 ]
 HOSTS = ("thread", "kernel", "loop")
 FOLLOWS = (1, 5, 30, 100, 300)
-"""How many lines of ours after the first interrupt the second one comes."""
+"""The lines of ours between the first interrupt and the second."""
 PATIENCE_SECONDS = 60
 
 
 def counted(worker, host, *before, graph="stages"):
-    """How often an uninterrupted life executes each line of the package."""
+    """The times that an uninterrupted life executes each line of the package."""
     verdict = worker.judge(graph, *before, {"count": True}, host=host)
     assert not verdict["violations"], verdict["violations"]
     return verdict["seen"]

@@ -96,7 +96,7 @@ def marked(folder):
 
 
 def shown(kernel):
-    """How a new kernel shows the run: the list, the handle as text, the handle as HTML or SVG."""
+    """The run as a new kernel shows it: the list, the handle as text, the handle as HTML or SVG."""
     kernel.run("%load_ext attractor_nb")
     kernel.run("from attractor_nb import Pipeline, Run")
     listed = kernel.run("print(repr(get_ipython().run_line_magic('attractor_runs', 'out')))").text
@@ -106,7 +106,7 @@ def shown(kernel):
 
 
 def listed_at_the_terminal(driver, folder):
-    """What ``attractor-nb runs`` says."""
+    """The output of ``attractor-nb runs``."""
     environment = {**os.environ, "PYTHONPATH": str(driver.REPOSITORY)}
     command = [sys.executable, "-m", "attractor_nb", "runs", "--runs-dir", "out"]
     ended = warm.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True, timeout=60)

@@ -54,7 +54,7 @@ class Case:
         }}"""
 
     def has_been_told(self):
-        """Whether a program that tidies up when it is told to end had the time to do so; true of all others."""
+        """True if a program that tidies up at its end had the time to do so, and for all others."""
         return self.program != TIDY or (self.root / "tool/tidied").exists()
 
     def alive(self):
@@ -70,7 +70,7 @@ class Case:
         return found
 
     def is_alone(self):
-        """Whether nothing of it is left; what is left is killed by the test."""
+        """True if nothing of it is left; the test kills what is left."""
         with contextlib.suppress(AssertionError):
             return wait_until(lambda: not self.alive())
         for process in self.alive():
@@ -99,12 +99,12 @@ def side_by_side(judge, cases):
 
 
 def slowest(cases):
-    """How long the slowest of them took to end: a figure, no verdict."""
+    """The seconds that the slowest of them took to end: a figure, no verdict."""
     return max(case.seconds for case in cases)
 
 
 def timed_out(case):
-    """What is wrong when a program's time is over."""
+    """The faults when a program's time is over."""
     run = case.run()
     result = run.result(60)
     case.seconds = json.loads((case.root / "tool/status.json").read_text())["duration_ms"] / 1000
@@ -128,7 +128,7 @@ def timed_out(case):
 
 
 def cancelled(case):
-    """What is wrong when the run is cancelled."""
+    """The faults when the run is cancelled."""
     run = case.run()
     if case.program in ENDS_BY_ITSELF:
         return ""
@@ -144,7 +144,7 @@ def cancelled(case):
 
 
 def killed(case):
-    """What is wrong when the engine is killed."""
+    """The faults when the engine is killed."""
     case.root.parent.joinpath(f"{case.tag}.dot").write_text(case.source.replace("[type=own]", ""))
     arguments = [str(WORKERS / "hostile_engine.py"), f"{case.root}.dot", str(case.root)]
     with subprocess.Popen([sys.executable, *arguments], stdout=subprocess.PIPE) as engine:
@@ -227,7 +227,7 @@ ALLOWED = {
 
 
 def starts_processes(tree):
-    """Whether a module calls what starts processes, or imports what may."""
+    """True if a module calls functions that start processes, or imports any that may."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module in STARTERS:
             names = [(node.module, alias.name) for alias in node.names]

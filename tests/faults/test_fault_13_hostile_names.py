@@ -79,7 +79,7 @@ def following(*_):
 
 
 def went(call):
-    """How a run went: its status, or the error that refused it. Anything else is the test's failure."""
+    """The end of a run: its status, or the error that refused it. Anything else is the test's failure."""
     try:
         return call().status
     except AttractorError as error:

@@ -73,7 +73,7 @@ def sparse(path):
 
 
 def plants():
-    """What is not a plain file."""
+    """Entries that are not plain files."""
     yield "1 GB", sparse
     yield "pipe", os.mkfifo
     yield "directory", os.mkdir

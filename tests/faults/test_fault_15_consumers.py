@@ -1,4 +1,4 @@
-"""Fault 15: whoever listens to a run may be slow, raise, call back into it, or never return: the run continues."""
+"""Fault 15: a listener of a run may be slow, raise, call back into it, or never return: the run continues."""
 
 import sys
 import threading

@@ -19,7 +19,7 @@ MEGABYTE = 1_000_000
 SECONDS_PER_MEGABYTE = 10.0
 """Bounds are of processor time, and ten times what an idle machine takes: who shares a core makes it longer."""
 FLOOR_SECONDS = 2.0
-"""What a cold memory may cost, whatever the size of a text."""
+"""The cost that a cold memory may add, for a text of any size."""
 LEXER = "attractor_nb/languages/dot/lexer.py"
 
 

@@ -29,7 +29,7 @@ SEED = 19
 
 
 def operations_of_an_update(cwd, durability="full"):
-    """How many operations on the disk an update is; it can be killed at each of them."""
+    """The number of operations on the disk in an update; it can be killed at each of them."""
     session_dir = create_session(cwd, "orchestrate", "a.md", [{"id": "001"}])
     begin(SessionTracker(session_dir, durability=durability, disk=(counted := FaultyDisk())), "001")
     assert {"create", "write", "rename"} <= {name for name, _ in counted.operations}

@@ -50,12 +50,12 @@ def asked(pipeline):
 
 
 def effects():
-    """What commands have done to the directory of the test."""
+    """The traces of commands in the directory of the test."""
     return {name for name in ("good", "evil") if Path("out", name).exists()}
 
 
 def is_refused(call):
-    """Whether a call is refused, with nothing made on the disk."""
+    """True if a call is refused, and nothing is made on the disk."""
     before = sorted(Path().rglob("*"))
     try:
         run = call()

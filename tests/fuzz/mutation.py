@@ -45,7 +45,7 @@ _VALUES: tuple[Any, ...] = (
 
 
 def seeds(target: str) -> list[bytes]:
-    """What mutation begins with: the corpus, the texts that are known to be refused, the bugs of the past."""
+    """The first inputs of the mutation: the corpus, the texts that are known to be refused, the bugs of the past."""
     found = [path.read_bytes() for path in sorted((HERE / "corpus" / target).glob("*"))]
     table = MALFORMED / f"{target}.toml"
     if table.exists():

@@ -1,4 +1,4 @@
-"""What must hold of any bytes whatever, one function for each thing that reads what others wrote.
+"""Claims about any bytes, one function for each reader of foreign data.
 
 A target takes bytes and returns None; it raises ``BrokenPromiseError`` only when a promise is broken:
 
@@ -40,7 +40,7 @@ from attractor_nb.storage.stages.status_file import read_status_file, redacted_s
 SECONDS_PER_MEGABYTE = 10.0
 """Ten times what an idle machine takes: who shares a core makes it longer."""
 FLOOR_SECONDS = 2.0
-"""What loading and a processor's caches may cost, whatever the size of the input."""
+"""The cost that loading and a processor's caches may add, for an input of any size."""
 
 Target = Callable[[bytes], None]
 

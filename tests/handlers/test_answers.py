@@ -1,4 +1,4 @@
-"""Where JSON values stand in an answer, and which of them counts (ruling 26)."""
+"""JSON values in an answer, and the one of them that counts (ruling 26)."""
 
 import json
 import time

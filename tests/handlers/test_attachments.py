@@ -1,4 +1,4 @@
-"""What a node attaches: where it comes from, and what is refused (issue 16)."""
+"""The attachments of a node: their sources, and what is refused (issue 16)."""
 
 import hashlib
 import json

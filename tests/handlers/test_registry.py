@@ -1,4 +1,4 @@
-"""Which handler executes a node (spec 4.2, 4.12)."""
+"""The handler that executes a node (spec 4.2, 4.12)."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What stages send and show when their texts have variables (ruling 34)."""
+"""Texts with variables, as stages send and show them (ruling 34)."""
 
 import asyncio
 

@@ -329,7 +329,7 @@ class TestTheMenuItself:
 
     @pytest.fixture
     def keys(self, monkeypatch):
-        """What somebody types."""
+        """Typed text."""
         with create_pipe_input() as pipe:
             monkeypatch.setattr(menus, "create_input", lambda stdin: pipe)
             monkeypatch.setattr(menus, "create_output", lambda stderr: DummyOutput())

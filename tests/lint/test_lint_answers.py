@@ -1,4 +1,4 @@
-"""What lint says of response schemas and of hooks around tool calls."""
+"""Findings about response schemas and about hooks around tool calls."""
 
 import pytest
 

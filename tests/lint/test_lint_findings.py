@@ -1,4 +1,4 @@
-"""What the rules find, beyond their pages: one table of pipelines and one test for each ruling."""
+"""Findings of the rules, beyond their pages: one table of pipelines and one test for each ruling."""
 
 import textwrap
 import tomllib

@@ -1,4 +1,4 @@
-"""What lint says of forms and material at human gates."""
+"""Findings about forms and material at human gates."""
 
 import pytest
 from pydantic import BaseModel

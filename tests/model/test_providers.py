@@ -1,4 +1,4 @@
-"""Which provider a model belongs to."""
+"""The provider of a model, by its name."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which known name a slip most likely meant."""
+"""The known name that a slip most likely meant."""
 
 import pytest
 from hypothesis import given

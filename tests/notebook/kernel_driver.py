@@ -93,11 +93,11 @@ class Kernel:
         return cell
 
     def complete(self, code: str) -> list[str]:
-        """What Tab offers at the end of a cell."""
+        """The offers of Tab at the end of a cell."""
         return self._client.complete(code, reply=True, timeout=SECONDS)["content"]["matches"]
 
     def inspect(self, code: str) -> str:
-        """What Shift-Tab tells at the end of a cell."""
+        """The text of Shift-Tab at the end of a cell."""
         content = self._client.inspect(code, reply=True, timeout=SECONDS)["content"]
         return re.sub(r"\x1b\[[0-9;]*m", "", content["data"]["text/plain"])
 
@@ -151,7 +151,7 @@ class Kernel:
         }
 
     def wait_for_button(self, text: str) -> tuple[str, str, str]:
-        """Where a card's button is, once it is there: comm id, question and key."""
+        """The address of a card's button, once it is there: comm id, question and key."""
         return self.wait_until(
             lambda: next((place for place, label in self.descriptions.items() if label == text), ()), f"button {text}"
         )
@@ -186,5 +186,5 @@ class Kernel:
                 return reply["content"]["subshell_id"]
 
     def press_stop(self) -> None:
-        """What the Stop button of a front-end does."""
+        """Interrupt the kernel as the Stop button of a front-end does."""
         self._manager.interrupt_kernel()

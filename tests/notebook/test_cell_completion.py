@@ -1,4 +1,4 @@
-"""What completion offers in an %%attractor cell; the cursor is where | stands."""
+"""Completion in an %%attractor cell; | marks the cursor."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ SHEET = '%%attractor x\ndigraph g {\n  plan [class="hard"]\n  graph [model_style
 
 @pytest.fixture(scope="module")
 def completed():
-    """What the completer of a real shell offers where | stands: the words, and what they replace."""
+    """The offers of a real shell's completer at |: the words, and the text that they replace."""
     shell = InteractiveShell.instance() if InteractiveShell.initialized() else InteractiveShell()
     extension.load(shell)
     shell.user_ns["planet"] = shell.user_ns["outcomes"] = 1

@@ -42,7 +42,7 @@ def timeout():
 
 @pytest.fixture
 def given():
-    """What a card handed in."""
+    """The answer that a card handed in."""
     return []
 
 

@@ -18,7 +18,7 @@ SHOWN = {
     'heat(runs(), "time")': ("svg", "write"),
     "review.edit()": ("data-attractor-place", "data:image/svg+xml"),
 }
-"""What each line shows: words that its output has."""
+"""Words that the output of each line has."""
 
 
 def test_each_line_of_the_studio_shows_what_it_names(kernel):

@@ -1,4 +1,4 @@
-"""Where the code runs, and whether a run is shown live there."""
+"""The environment of the code, and if a run is shown live there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which ways of waiting for a gate can end, by kernel version, and what is said of the others."""
+"""Ways of waiting for a gate that can end, by kernel version, and the messages about the others."""
 
 from __future__ import annotations
 

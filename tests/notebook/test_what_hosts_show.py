@@ -1,4 +1,4 @@
-"""What pages show of a saved notebook: exporters, a code host, JupyterLab where nobody trusts it. Every drawing."""
+"""A saved notebook on pages: of exporters, of a code host, in JupyterLab without trust. Every drawing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SAFE_TAGS = {
     *("a", "b", "br", "code", "dd", "details", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6", "i", "img"),
     *("li", "ol", "p", "pre", "span", "strong", "summary", "table", "tbody", "td", "th", "thead", "tr", "ul"),
 }
-"""What sanitisers of code hosts and of JupyterLab leave: no SVG, no style, no script."""
+"""The markup that sanitisers of code hosts and of JupyterLab leave: no SVG, no style, no script."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""What `attractor_nb` offers is exactly what it lists."""
+"""The names that `attractor_nb` offers are exactly those that it lists."""
 
 import attractor_nb
 

@@ -1,4 +1,4 @@
-"""What must hold for the repository as a whole."""
+"""Rules for the repository as a whole."""
 
 import os
 import shutil

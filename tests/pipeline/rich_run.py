@@ -42,7 +42,7 @@ TEXT = """digraph rich {
 LONG = "A long answer.\n" * 8000
 """More than a context keeps in itself: it becomes an artifact."""
 PATH = ("plan", "fan", "gather", "research", "measure", "approve", "report", "done")
-"""What the run completes behind its restart."""
+"""The stages that the run completes after its restart."""
 
 
 class Backend:

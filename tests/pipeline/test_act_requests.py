@@ -1,4 +1,4 @@
-"""What the buttons of an inspector ask for, as messages."""
+"""Requests of the buttons of an inspector, as messages."""
 
 from __future__ import annotations
 

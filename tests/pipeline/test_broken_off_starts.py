@@ -1,4 +1,4 @@
-"""What breaks off a start gives up the directory that was owned for it: a resume in the same process would find it locked."""
+"""A start that is broken off gives up its directory: a resume in the same process would find it locked."""
 
 import asyncio
 import importlib

@@ -1,4 +1,4 @@
-"""What a resume costs, counted: what one more stage behind it adds, which no busy machine changes (issue 18, R1).
+"""The cost of a resume, counted: the cost of one more earlier stage, which no busy machine changes (issue 18, R1).
 
 Counted is from the call until the engine starts: the difference between a run with 80 stages behind it and one with 40.
 """
@@ -44,7 +44,7 @@ def stopped_run(stages, place):
 
 
 def resumed(pipeline, place):
-    """How many of our functions and how many calls of the system a resume makes before its engine starts."""
+    """The calls of our functions and of the system that a resume makes before its engine starts."""
     calls = system_calls = 0
 
     def counted(frame, event, argument):

@@ -1,4 +1,4 @@
-"""What a view asks of the debugger: each request is a call, and what is refused is said in words."""
+"""Requests of a view to the debugger: each is a call, and a refusal is said in words."""
 
 from __future__ import annotations
 

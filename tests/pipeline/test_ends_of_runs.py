@@ -1,4 +1,4 @@
-"""How runs end: what is kept, released and shown, and who can wait for it."""
+"""Ends of runs: what is kept, released and shown, and the callers that can wait for it."""
 
 import asyncio
 import tempfile

@@ -1,4 +1,4 @@
-"""What is known of a run is folded when somebody looks, and kept small when nobody does."""
+"""The events of a run are folded on demand, and kept small otherwise."""
 
 from attractor_nb.model.events import CheckpointSaved, StageCompleted, StageOutput, StageStarted
 from attractor_nb.model.outcome import Outcome

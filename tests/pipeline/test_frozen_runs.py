@@ -1,4 +1,4 @@
-"""What runs leave on the disk, frozen, and what those of earlier versions left: it is read for ever.
+"""Directories of runs, frozen, of this version and of earlier ones: they are read for ever.
 
 The golden files tests/golden/runs/<name>.txt are the tree and the logs of every example and of one run that has
 everything. Whoever changes one says which reader takes the old form; removed ones are written anew. The archives in

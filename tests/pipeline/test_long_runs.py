@@ -1,4 +1,4 @@
-"""Who looks back at a long run does work in proportion to it (ruling 52: linear, by counts and not by a clock)."""
+"""A look back at a long run costs work in proportion to it (ruling 52: linear, by counts and not by a clock)."""
 
 import sys
 
@@ -33,7 +33,7 @@ def explain(directory, first, second):
 
 
 def calls_of(work):
-    """How many functions of Python and of C a piece of work calls."""
+    """The number of functions of Python and of C that a piece of work calls."""
     count = 0
 
     def counting(frame, event, argument):

@@ -1,4 +1,4 @@
-"""What a person sees of a handle by Tab is what is meant for people."""
+"""Tab shows those names of a handle that are meant for users."""
 
 import pytest
 from IPython.core.completer import provisionalcompleter

@@ -1,4 +1,4 @@
-"""What a person, a completer and a type checker read of a call is what it takes: names, types, meanings."""
+"""Users, completers and type checkers read of a call exactly what it takes: names, types, meanings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose commands may run: the origin of a graph, ``trust=``, the environment, and what is remembered."""
+"""Commands that may run: the origin of a graph, ``trust=``, the environment, and what is remembered."""
 
 import asyncio
 import os
@@ -35,7 +35,7 @@ def state_files():
 
 
 def is_run(pipeline, **options):
-    """Whether the pipeline ran its commands; a refusal must leave nothing behind."""
+    """True if the pipeline ran its commands; a refusal must leave nothing behind."""
     before = sorted(Path().rglob("*"))
     try:
         result = pipeline.run(wait=True, logs_root="out/run", **options)

@@ -57,7 +57,7 @@ SEGMENT = 2_500
 MODES = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
 PARTS = ("path_parameters", "query", "headers", "body")
 STEERED, BROKEN = 3, 0.15
-"""How often a case is sent again, led to what is there; and how many of those are broken once more."""
+"""Repetitions of a case that are led to the stock; and the number of those that are broken once more."""
 TIMEOUT = 60
 """Seconds without a byte of an answer: that would be a finding, too."""
 
@@ -80,7 +80,7 @@ class Counting(requests.Session):
 
 
 def findings_of(case, response, *, is_as_made=True) -> list[str]:
-    """What is wrong with an answer; only to what was sent as it was made, the violation of it is known."""
+    """The fault of a response; only to what was sent as it was made, the violation of it is known."""
     is_taken = response.status_code < 400
     try:
         case.validate_response(response, checks=[*ALWAYS, *[negative_data_rejection] * (is_as_made and is_taken)])

@@ -1,4 +1,4 @@
-"""What the fuzzed server has under its root, and how requests are led to it or broken on their way."""
+"""The stock under the root of the fuzzed server, and requests that are led to it or broken on their way."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Stock:
                 case.body[name] = dice.choice(values)
 
     def broken(self, case, dice):
-        """What is sent otherwise than the case has it: a torn body, another type, a key used before."""
+        """A request that differs from its case: a torn body, another type, a key used before."""
         headers = {"Idempotency-Key": dice.choice(["k1", "k2", "k3", "x" * 255])}
         if case.method != "POST":
             return {"params": {dice.choice(["limit", "x", "ticket"]): dice.choice(["", "1", "\u00e9", "1e9"])}}

@@ -1,4 +1,4 @@
-"""What is answered of runs that are half written or damaged."""
+"""Responses about runs that are half written or damaged."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a run of CI sends of the fuzzed requests; `make api-fuzz` sends 20,000."""
+"""The part of the fuzzed requests that a run of CI sends; `make api-fuzz` sends 20,000."""
 
 import importlib.util
 import io

@@ -1,4 +1,4 @@
-"""What an editor's page asks about a text: the state, forms, changes; nothing is kept between requests."""
+"""Requests of an editor's page about a text: the state, forms, changes; nothing is kept between requests."""
 
 import base64
 

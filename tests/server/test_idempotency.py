@@ -83,7 +83,7 @@ def test_two_servers_of_one_root_know_the_same_keys(serving, root, sources):
 
 
 def test_a_server_that_dies_between_run_and_answer_has_started_one_run(serving, root, sources):
-    """What the key's record says then: the run that was about to begin, and no answer."""
+    """The key's record then: the run that was about to begin, and no answer."""
     body, key = {"source": sources.plain}, {"Idempotency-Key": "k"}
     with serving(root) as client:
         run_id = client.post("/pipelines", body, headers=key).json()["id"]

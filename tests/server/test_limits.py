@@ -1,4 +1,4 @@
-"""Whoever asks for too much is told so, also while it is still sending: no limit is a connection that breaks."""
+"""A client that asks for too much receives an answer, also while it is sending: no limit breaks a connection."""
 
 import asyncio
 import json
@@ -133,7 +133,7 @@ def test_who_neither_goes_on_nor_leaves_is_left(client, monkeypatch):
 
 
 def _is_broken(wire_end):
-    """Whether what is sent on comes to nobody."""
+    """True if nothing receives what is still sent."""
     try:
         wire_end.sendall(b" ")
     except OSError:

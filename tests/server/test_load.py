@@ -106,7 +106,7 @@ def test_a_limit_that_is_none_is_refused(root, limits):
 
 
 class Limits:
-    """What the system lets a process open."""
+    """The number of files that the system lets a process open."""
 
     RLIMIT_NOFILE, RLIM_INFINITY = resource.RLIMIT_NOFILE, resource.RLIM_INFINITY
 

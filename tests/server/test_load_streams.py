@@ -1,4 +1,4 @@
-"""What makes streams cheap, and that it changes nothing of what is sent: counted, never timed."""
+"""Streams are cheap, and send the same bytes all the same: counted, never timed."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""What people tell running stages over HTTP: recorded before it is acknowledged, carried by prompts, refused in words."""
+"""Messages to running stages over HTTP: recorded before it is acknowledged, carried by prompts, refused in words."""
 
 import subprocess
 import sys

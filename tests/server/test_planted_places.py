@@ -1,4 +1,4 @@
-"""What a stranger's folder may plant beside its runs: links and records reach nothing outside of the root (ruling 43)."""
+"""Links and records that a stranger's folder plants beside its runs reach nothing outside of the root (ruling 43)."""
 
 import json
 import os

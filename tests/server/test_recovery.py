@@ -1,4 +1,4 @@
-"""What a killed server was working on, the next one of its root takes up again (docs/server.md, "The end")."""
+"""The next server of a root takes up the runs of a killed one (docs/server.md, "The end")."""
 
 import json
 import os

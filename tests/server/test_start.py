@@ -1,4 +1,4 @@
-"""What a server has loaded when it runs something, and how it sends."""
+"""The modules that a server has loaded when it runs something, and its way of sending."""
 
 import asyncio
 import contextlib

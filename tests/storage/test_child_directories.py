@@ -1,4 +1,4 @@
-"""Where child runs are: found in order, and nothing else taken for one."""
+"""The directories of child runs: found in order, and nothing else taken for one."""
 
 import pytest
 

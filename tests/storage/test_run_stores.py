@@ -1,4 +1,4 @@
-"""What every store promises (``protocols.RunStore``), and what the directory store promises beyond."""
+"""The promises of every store (``protocols.RunStore``), and those of the directory store alone."""
 
 import contextlib
 import errno

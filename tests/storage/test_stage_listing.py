@@ -1,4 +1,4 @@
-"""What an attempt has left, looked at while its owner goes on writing: nothing planted is opened."""
+"""The files of an attempt, listed while its owner still writes: nothing planted is opened."""
 
 import errno
 import os

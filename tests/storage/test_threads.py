@@ -1,4 +1,4 @@
-"""What threads have said, in a run directory (spec 5.4)."""
+"""The threads of a run in its directory (spec 5.4)."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What was let run, kept between runs: private, bounded, and never a reason for a run to fail."""
+"""The record of trusted commands, kept between runs: private, bounded, and never a reason for a run to fail."""
 
 import stat
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Who imports whom: all imports count, those for types only and those inside functions too."""
+"""Modules do not import one another in a circle: imports for types only and those inside functions count, too."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def patterns():
 
 
 def pieces(tree):
-    """What a pattern speaks of: its literals, and a character of each class."""
+    """The characters of a pattern: its literals, and a character of each class."""
     for kind, run in itertools.groupby(tree, key=lambda part: str(part[0])):
         values = [value for _, value in run]
         if kind == "LITERAL":

@@ -1,4 +1,4 @@
-"""Who asks servers (ruling 43): each of these clients reaches this machine past every proxy."""
+"""Clients of servers (ruling 43): each reaches this machine past every proxy."""
 
 import re
 from pathlib import Path

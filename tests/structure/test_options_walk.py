@@ -71,7 +71,7 @@ class Walk:
 
 @pytest.fixture(scope="module")
 def walk(tmp_path_factory):
-    """What runs with options of each kind enter: bounds, places, recordings, caches, pins."""
+    """The functions that runs with options of each kind enter: bounds, places, recordings, caches, pins."""
     found, place = Walk(), tmp_path_factory.mktemp("walk")
     places = {"max_steps": 9, "workdir": place, "pins": {"work": "x"}, "durability": "fast"}
     with pytest.MonkeyPatch.context() as patch:

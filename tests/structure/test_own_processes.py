@@ -1,4 +1,4 @@
-"""Who starts programs, and how Python is started (ruling 43): no file of a working directory becomes a part of ours."""
+"""Modules that start programs or Python (ruling 43): no file of a working directory becomes a part of ours."""
 
 import ast
 from pathlib import Path
@@ -22,11 +22,11 @@ STARTERS = {
 }
 PROCESS_MODULES = {"multiprocessing", "pty", "runpy"}
 NAMING = {"own_python.py": 2, "backends/local_model.py": 2}
-"""How often a module names this Python: where command lines are made; in a hint, and for uv."""
+"""Times that a module names this Python: where command lines are made; in a hint, and for uv."""
 
 
 def faults_of(source):
-    """What a source starts, and how often it names this Python."""
+    """The programs that a source starts, and the times that it names this Python."""
     starts, names = [], 0
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Attribute):

@@ -1,4 +1,4 @@
-"""What a docstring or a comment refers to exists: "see ``name``", "as of ``Class.method``", ``folder.module.name``."""
+"""Names in docstrings and comments exist: "see ``name``", "as of ``Class.method``", ``folder.module.name``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OF_OTHERS = {"subprocess.Popen", "json.py"}
 
 @cache
 def _names() -> dict[str, set[str]]:
-    """What each module, folder and class has, by the last part of its name; bases of classes included."""
+    """The names of each module, folder and class, by the last part of its name; bases of classes included."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     bases: dict[str, list[str]] = {}
     for path in PACKAGE.rglob("*.py"):
@@ -59,7 +59,7 @@ def _defined(parent: ast.Module | ast.ClassDef | ast.If) -> set[str]:
 
 
 def _own_names(text: str) -> set[str]:
-    """Whatever a module names: its definitions, those inside its classes and functions, and their parameters."""
+    """All names of a module: its definitions, those inside its classes and functions, and their parameters."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(text)):
         match node:

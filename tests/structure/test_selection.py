@@ -1,4 +1,4 @@
-"""Which tests `make test` runs, and which it leaves to the campaign."""
+"""The tests that `make test` runs, and those that it leaves to the campaign."""
 
 import pytest
 

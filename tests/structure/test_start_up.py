@@ -1,4 +1,4 @@
-"""What each entrance must not have loaded when it answers: a merge of modules that loads something early is found here.
+"""Modules that no entrance has loaded when it answers: a merge of modules that loads something early is found here.
 
 Told by the names of modules, not by a clock. Of libraries the stored list is of those that may be loaded, so that a new
 one is refused too; of our own folders and of Python's slow modules it is of those that may not.
@@ -48,7 +48,7 @@ class Entrance:
     not_ours: frozenset[str] = frozenset()
     not_pythons: frozenset[str] = SLOW
     most: int = 0
-    """How many modules of our own."""
+    """The number of modules of the package."""
     before: str = ""
 
 
@@ -108,7 +108,7 @@ def loaded_by(program, before="", *, place):
 
 
 def too_early(entrance, loaded):
-    """What is loaded of that which must not be."""
+    """The loaded modules that must not be loaded."""
     libraries = {name.partition(".")[0] for name in loaded if not name.startswith("_")} - sys.stdlib_module_names
     ours = {f"attractor_nb.{name}" for name in entrance.not_ours}
     return (libraries - entrance.libraries - {"attractor_nb"}) | (loaded & (ours | entrance.not_pythons))

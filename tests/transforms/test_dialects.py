@@ -1,4 +1,4 @@
-"""What files of other runners mean by attributes of their own (issue 35; ruling 5)."""
+"""Attributes that other runners define, in their files (issue 35; ruling 5)."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""How well two colours can be told apart (WCAG 2)."""
+"""The contrast of two colours (WCAG 2)."""
 
 
 def contrast(first: str, second: str) -> float:

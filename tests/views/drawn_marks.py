@@ -1,4 +1,4 @@
-"""What stands where in a finished drawing: every text, mark, arrow head and line, read back from the SVG.
+"""The places of all marks in a finished drawing: every text, mark, arrow head and line, read back from the SVG.
 
 Sizes of texts come from the drawing's own style sheet, widths from the metrics table that the writer uses.
 """
@@ -44,7 +44,7 @@ class Thing:
         )
 
     def touches(self, head: Thing) -> bool:
-        """Whether an arrow head lies on it; signs are round or pointed, and heads come aslant."""
+        """True if an arrow head lies on it; signs are round or pointed, and heads come aslant."""
         if self.what not in {"mark", "finding"}:
             return self.meets(head)
         x, y, radius = ((self.left + self.right) / 2, (self.top + self.bottom) / 2, (self.right - self.left) / 2)

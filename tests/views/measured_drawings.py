@@ -50,7 +50,7 @@ class Line:
 
 @dataclass
 class Drawing:
-    """What stands where.
+    """The places of all parts.
 
     Attributes:
         boxes: Left, top, right and bottom of each node's outline.
@@ -76,7 +76,7 @@ class Drawing:
 
     @property
     def widest_texts(self) -> float:
-        """How much the boxes and labels that lie side by side take up, with the least room between them."""
+        """The width of the boxes and labels that lie side by side, with the least room between them."""
         things = [*self.boxes.values(), *self.labels.values()]
         widest = 0.0
         for _, top, _, bottom in things:
@@ -124,7 +124,7 @@ class Drawing:
 
     @property
     def crossings(self) -> list[tuple[int, int, Point]]:
-        """Where two edges cross."""
+        """The points at which two edges cross."""
         areas = {line.index: _area(line.points) for line in self.lines}
         return [
             (a.index, b.index, place)
@@ -140,7 +140,7 @@ def drawn(graph: object) -> Drawing:
 
 
 def read_svg(svg: str, graph: object) -> Drawing:
-    """What stands where in a drawing."""
+    """The places of all parts of a drawing."""
     root = ET.fromstring(svg)
     _, _, width, height = (float(part) for part in root.attrib["viewBox"].split())
     drawing = Drawing(width, height)
@@ -276,7 +276,7 @@ def _overlap(a: Rect, b: Rect) -> bool:
 
 
 def _strikes(line: Line, rect: Rect) -> bool:
-    """Whether a line runs through a rectangle, more than at its rim."""
+    """True if a line runs through a rectangle, and not only along its rim."""
     left, top, right, bottom = rect
     return any(left + 1 < x < right - 1 and top + 1 < y < bottom - 1 for x, y in line.points)
 
@@ -297,7 +297,7 @@ def _sharp_bends(points: tuple[Point, ...]) -> list[Point]:
 
 
 def _meetings(first: Line, second: Line) -> list[Point]:
-    """Where two lines cross, but for places at a box that both join."""
+    """The points at which two lines cross, except at a box that both join."""
     shared = [
         (a, b)
         for a, mine in ((first.points[0], first.source), (first.points[-1], first.target))

@@ -77,7 +77,7 @@ def two_hubs_in_subgraphs(count):
 
 
 def lines_executed(lines):
-    """How many lines of code the places of a graph's drawing take; the writing of its marks is left out."""
+    """The lines of code that the layout of a graph runs; the writing of its marks is left out."""
     graph = parse_dot("digraph { start [shape=Mdiamond] exit [shape=Msquare]\n" + "\n".join(lines) + "\n}")
     count = 0
 

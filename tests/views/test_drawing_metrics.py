@@ -47,7 +47,7 @@ def by_dot(family: str) -> dict[str, Drawing]:
 
 
 def found(family: str, what: str) -> dict[str, object]:
-    """What is wrong with each drawing of a family that has something wrong."""
+    """The faults of each drawing of a family that has any."""
     measured = ((name, getattr(drawing, what)) for name, drawing in drawings(family).items())
     return {name: faults for name, faults in measured if faults}
 
@@ -106,7 +106,7 @@ WIDER = {
     "long_labels-16": 1.21,  # the same
     "release_approval": 1.37,  # the straight main path: two labelled ways back at its left, a branch at its right
 }
-"""How many times as wide as by ``dot`` the few are that are more than 1.15 times as wide, and why."""
+"""The width, in widths by ``dot``, of the few drawings that are more than 1.15 times as wide, with the reason."""
 
 
 @needs_dot
@@ -192,7 +192,7 @@ def is_in_rows(family: str, name: str) -> bool:
 
 
 def crookedness(graph: object, drawing: Drawing, nodes: list[str]) -> float:
-    """How far apart, across the flow, nodes of one row stand at most."""
+    """The largest distance, across the flow, of nodes of one row."""
     is_down = draw_scene(graph).direction.is_vertical
     rows = rows_of(graph, drawing)
     places: dict[int, list[float]] = defaultdict(list)
@@ -249,7 +249,7 @@ def test_a_fan_out_stands_over_the_middle_of_its_branches(count):
 
 
 def off_the_middle(graph, drawing: Drawing, fan_out: str, join: str) -> float | None:
-    """How far a fan-out stands from the middle of its branches: their middle one, or between the middle two.
+    """The distance of a fan-out from the middle of its branches: their middle one, or between the middle two.
 
     Where one of them holds a fan-out of its own, the middle of what they take together is one, too, but for a
     twentieth of the width. Where rows are broken before the branches their join is judged; None where those

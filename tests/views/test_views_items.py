@@ -1,4 +1,4 @@
-"""How a stage that is run for each item of a list is drawn, counted and inspected."""
+"""A stage that is run for each item of a list, as it is drawn, counted and inspected."""
 
 import json
 
@@ -24,7 +24,7 @@ def ended(item, status="completed", visit=1):
 
 
 def note_after(*events):
-    """What the box of the stage says after these events."""
+    """The text in the box of the stage after these events."""
     view = RunView()
     for event in (StageStarted(name="review", visit=1), *events):
         take_event(view, event)

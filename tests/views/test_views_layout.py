@@ -183,7 +183,7 @@ def test_an_empty_graph_has_a_layout():
 
 
 def distances(scene, layout):
-    """How far each labelled link is from the middle of its label, and from the label's outline, by its ends."""
+    """The distance of each labelled link from the middle of its label, and from the label's outline, by its ends."""
     found = {}
     for link, route in zip(scene.links, layout.routes, strict=True):
         x, y = route.label

@@ -26,7 +26,7 @@ def counted(node, prompt, context):
 
 
 def summed(replay, count):
-    """What a view shows that has taken so many frames, and the context that it has."""
+    """The picture and the context of a view that has taken that number of frames."""
     delta = {"nodes": {}, "edges": {}, "run": "ready"}
     contexts = {"": dict(replay["base"])}
     for frame in replay["frames"][:count]:

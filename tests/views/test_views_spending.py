@@ -1,4 +1,4 @@
-"""What a run consumed, as its views say it: by attempt, by node, in all, and while it goes on."""
+"""The usage of a run in its views: by attempt, by node, in all, and while it is active."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What people read goes through JupyterLab's translator: no sentence of the front-end stands beside ``__`` and ``_n``."""
+"""Texts for users go through JupyterLab's translator: no sentence of the front-end stands beside ``__`` and ``_n``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SHOWN = re.compile(
       | \b(say|sayTrouble|onSaid|refuse|makeWords|makeEmpty)\([^;()]*)$""",
     re.VERBOSE,
 )
-"""What stands before a literal that is shown, however short it is."""
+"""The code before a literal that is shown, however short it is."""
 CODE = re.compile(
     r"""[a-z]+(-[a-z]+)+(\ [a-z-]+)*        # classes
       | attractor-nb.* | (digraph|%%attractor)[^]* | in\ globals\(\) | (Mod|Shift|Ctrl|Alt)-\S+ | color-mix\(.*
@@ -58,7 +58,7 @@ def modules():
 
 
 def sentences(text):
-    """What people could read, and whether it goes through the translator."""
+    """The texts that users could read, each with True if it goes through the translator."""
     for found in PIECES.finditer(text):
         piece = found.group().strip()
         if piece[0] not in "\"'`":

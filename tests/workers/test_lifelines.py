@@ -34,7 +34,7 @@ def test_what_is_said_before_the_connection_is_there_is_heard_first():
 
 
 def cut_by(lifeline):
-    """What holding a lifeline cut."""
+    """The cuts seen while a lifeline was held."""
     cuts = []
     asyncio.run(lifeline.hold(lambda: cuts.append("cut")))
     return cuts

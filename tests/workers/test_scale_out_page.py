@@ -1,4 +1,4 @@
-"""What docs/scale-out.md shows is true."""
+"""The examples of docs/scale-out.md are true."""
 
 import re
 from pathlib import Path

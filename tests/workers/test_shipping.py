@@ -133,7 +133,7 @@ def spends_and_fails(prompt):
 
 
 def test_calls_of_models_on_a_worker_are_announced_and_counted_here(make, pool):
-    """What a failed attempt spent counts, too."""
+    """The spending of a failed attempt counts, too."""
     seen = []
     result = make(model(), executor=pool, backend=spends_and_fails).run(wait=True, observers=[seen.append])
     (call,) = [event for event in seen if isinstance(event, ModelCallEnded)]

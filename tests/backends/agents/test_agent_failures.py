@@ -1,4 +1,4 @@
-"""How agents fail, and what becomes of it: the class of Appendix D, nothing lost, no false success."""
+"""Failures of agents, and their treatment: the class of Appendix D, nothing lost, no false success."""
 
 import asyncio
 import threading

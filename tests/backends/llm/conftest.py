@@ -38,7 +38,7 @@ def models():
 
 @pytest.fixture
 def reply():
-    """What makes a reply."""
+    """A function that makes a reply."""
     return _program.Reply
 
 

@@ -17,7 +17,7 @@ WORDS = 3
 
 @dataclass(frozen=True)
 class Reply:
-    """What the server does with one request.
+    """The reaction of the server to one request.
 
     Attributes:
         text: What the model says.
@@ -64,7 +64,7 @@ class Asked:
     headers: dict
     body: dict
     gone: threading.Event = field(default_factory=threading.Event)
-    """Whoever asked has closed the connection, before it was answered."""
+    """The client has closed the connection before it was answered."""
 
     @property
     def shape(self):

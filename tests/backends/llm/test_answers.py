@@ -1,4 +1,4 @@
-"""What counts as an answer: halves of characters, words for its end, one request, no more than asked (ruling 13)."""
+"""Answers that count: halves of characters, words for its end, one request, no more than asked (ruling 13)."""
 
 import json
 
@@ -64,7 +64,7 @@ def test_halves_in_the_arguments_of_a_tool_are_joined(serve, reply, run, tmp_pat
     arguments = '{"path": "a.txt", "content": "a \ud83d\ude00 and \ud83d"}'
 
     class Written(dict):
-        """What the scripted server dumps as it is."""
+        """A value that the scripted server sends unchanged."""
 
     server = serve(reply(tool_calls=[("write_file", Written())]), reply("Done"))
     work = tmp_path / "work"

@@ -1,4 +1,4 @@
-"""What a node asks of which models, without any library (spec 2.6, 8.5)."""
+"""The requests of a node to its models, without any library (spec 2.6, 8.5)."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What a provider may keep of a request, and what it sells for less because it had kept it."""
+"""The parts of a request that a provider may cache, and the lower price of cached parts."""
 
 import json
 

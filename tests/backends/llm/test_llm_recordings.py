@@ -1,4 +1,4 @@
-"""What providers answered is replayed without a server and without a key, threads and retries included."""
+"""Answers of providers are replayed without a server and without a key, threads and retries included."""
 
 import pytest
 

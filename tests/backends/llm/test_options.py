@@ -1,4 +1,4 @@
-"""What is passed on to a provider, what a stylesheet says of it, what is recorded of a request, wrong addresses."""
+"""Options that are passed on to a provider, also from a stylesheet; the record of a request; wrong addresses."""
 
 import json
 

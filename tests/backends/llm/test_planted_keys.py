@@ -28,7 +28,7 @@ def planted(request, monkeypatch):
 
 
 def said_with(key):
-    """What a provider that is careless says."""
+    """The answer of a careless provider."""
     return f"Your key {key} is no good (Bearer {key})"
 
 

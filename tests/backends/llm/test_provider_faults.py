@@ -1,4 +1,4 @@
-"""Whatever a provider answers, or does not, is classed (Appendix D); a part of an answer is never one."""
+"""Every answer of a provider, and its absence, is classed (Appendix D); a part of an answer is never one."""
 
 import asyncio
 import re

@@ -27,7 +27,7 @@ SHAPES = {
 """The model, the variables that hold the address and the key, and the stage whose first request a kill cuts off. The
 address of ``house`` is that of an endpoint, and that of Google stands on the graph and so gets no key."""
 SIGNS = {"accuracy": {"StageCompleted risk", "StageCompleted style"}, "fix": {"StageStarted fix"}}
-"""What a process has said before it is killed in that stage."""
+"""The output of a process before it is killed in that stage."""
 KEY = "sk-planted-0123456789abcdefghij"
 PARAMS = {"ticket": "0.1 + 0.2 is printed as 0.30000000000000004", "product": "Ledger 4"}
 SOURCE = """digraph Repair {{
@@ -84,7 +84,7 @@ RESEARCH, ACCURACY, RISK, STYLE = map(page, ("Research", "Accuracy", "Risk", "St
 
 @dataclass
 class Models:
-    """What the models of the pipeline say, by what they are asked; how often each was, and what it was told.
+    """The answers of the pipeline's models, by request; the number of requests of each, and their contents.
 
     The first answer to the stage ``cut`` breaks off in the middle, and nothing more comes.
     """
@@ -135,7 +135,7 @@ class Models:
         )
 
     def of(self, name):
-        """What a stage's model was told, in each request."""
+        """The contents of each request to a stage's model."""
         return [text for each, text in self.told if each == name]
 
 

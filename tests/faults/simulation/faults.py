@@ -1,4 +1,4 @@
-"""Which faults a seed has in store, and the disks that carry them out."""
+"""The faults that a seed has in store, and the disks that carry them out."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def disk_of(fault: Fault | None, root: Path) -> Disk:
 
 
 def has_struck(disk: Disk, fault: Fault | None) -> bool:
-    """Whether a fault of the disk has struck."""
+    """True if a fault of the disk has struck."""
     is_counted = isinstance(disk, FaultyDisk | PowerDisk)
     return fault is not None and is_counted and len(disk.operations) >= fault.when
 

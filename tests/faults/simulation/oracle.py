@@ -1,4 +1,4 @@
-"""What must be true of a run after each of its lives, and of all of them together.
+"""The claims about a run after each of its lives, and about all of them together.
 
 It judges by what lies on the disk, by what the world around the run saw, and by the run of the same seed that
 nothing happened to. Where a rule of the engine is needed, ``rules.py`` says it a second time.
@@ -33,7 +33,7 @@ _NOT_IN_LOGS = frozenset({"elapsed_seconds"})
 
 
 def wrong_life(life: Life, before: Sight, after: Sight) -> list[str]:
-    """What is wrong with one life, given what was on the disk before and after it."""
+    """The faults of one life, given the disk before and after it."""
     wrong: list[str] = []
     if life.left:
         wrong.append(f"{life.left} tasks were left when the run was over")
@@ -76,7 +76,7 @@ def _wrong_growth(before: Sight, after: Sight) -> list[str]:
 
 
 def wrong_sight(scene: LifeScene, plan: Plan, before: Sight, sight: Sight, bounds: Mapping[str, int]) -> list[str]:
-    """What is wrong with a run as it lies on the disk after a life under these bounds."""
+    """The faults of a run on the disk after a life under these bounds."""
     wrong: list[str] = []
     is_new = sight.ended != before.ended
     reached = sight.ended.bound if is_new and isinstance(sight.ended, PipelineFailed) else ""
@@ -115,7 +115,7 @@ def wrong_sight(scene: LifeScene, plan: Plan, before: Sight, sight: Sight, bound
 
 
 def _beginning(previous: RunState | None) -> RunState | None:
-    """How a restart begins, should its own first record be lost: as the directory before it says."""
+    """The beginning of a restart whose own first record is lost: as the directory before it says."""
     return None if previous is None else previous.restarted(previous.restart_target)
 
 
@@ -144,7 +144,7 @@ def _resolved(values: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str
 def wrong_end(
     plan: Plan, reference: Life, lives: Sequence[Life], sight: Sight, root: Path, *, is_rewound: bool
 ) -> list[str]:
-    """What is wrong with the end of a run, compared with the run that nothing happened to."""
+    """The faults of the end of a run, compared with the undisturbed run."""
     wanted, last = reference.result, sight.places[-1]
     if wanted is None or sight.ended is None:
         return ["the run has no end"]
@@ -189,7 +189,7 @@ def wrong_end(
 
 
 def _executed(lives: Sequence[Life]) -> list[tuple[str, int, int]]:
-    """What was executed, each once however often it was cut off."""
+    """The executed stages, each once however often it was cut off."""
     turns = [(turn.node, turn.ordinal, turn.failures) for life in lives for turn in life.turns]
     return list(dict.fromkeys(turns))
 

@@ -25,7 +25,7 @@ _GOOD = {"success", "partial_success"}
 
 @dataclass(slots=True)
 class Walk:
-    """Where a run stands after some of the events of a directory.
+    """The position of a run after some of the events of a directory.
 
     Attributes:
         context: The context.
@@ -93,7 +93,7 @@ def _step(graph: DrawnGraph, walk: Walk, event: StageEnd) -> str:
 
 
 def _targets(graph: DrawnGraph, walk: Walk, name: str, status: str, suggested: tuple[str, ...]) -> Iterator[str]:
-    """Where a stage may lead, best first."""
+    """The possible targets of a stage, best first."""
     edges = sorted(graph.leaving(name), key=lambda edge: (-edge.weight, edge.target, edge.label))
     guarded, free = [edge for edge in edges if edge.clauses], [edge for edge in edges if not edge.clauses]
     is_diamond, is_own = graph.nodes[name].kind == "diamond", "conditional_outcome" in graph.attrs
@@ -124,12 +124,12 @@ def _jumps(graph: DrawnGraph, name: str) -> Iterator[str]:
 
 
 def left_unsatisfied(walk: Walk) -> set[str]:
-    """What a restart has to execute again: what is stale, and what has failed (ruling 45)."""
+    """The stages that a restart has to execute again: the stale and the failed ones (ruling 45)."""
     return walk.stale | {name for name, status in walk.statuses.items() if status not in _GOOD}
 
 
 def holds(edge: DrawnEdge, seen: tuple[str, str], context: Mapping[str, Any]) -> bool:
-    """Whether an edge's condition is true."""
+    """True if an edge's condition is true."""
     for key, operator, value in edge.clauses:
         found = {"outcome": seen[0], "preferred_label": seen[1]}.get(key)
         if found is None:

@@ -1,4 +1,4 @@
-"""What surrounds a simulated run: models, commands and people whose answers depend on nothing but the stage.
+"""The surroundings of a simulated run: models, commands and people whose answers depend on nothing but the stage.
 
 An outcome is a function of the seed, the node, how often the run has come to it on the way that counts, and
 how often it failed there. So whatever faults hit a run, it must come to the same end.
@@ -203,7 +203,7 @@ class World:
         return answer_of(chance.choice(question.options), question, "simulated")
 
     def _count(self, question_id: str) -> int:
-        """How often this attempt has asked."""
+        """The number of questions of this attempt."""
         attempt = current_stage().attempt
         return sum(entry == (question_id, attempt) for entry in self.asked)
 

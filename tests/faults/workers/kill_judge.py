@@ -1,4 +1,4 @@
-"""What must be true of a run that was killed, hit by faults and resumed, however often.
+"""The claims about a run that was killed, hit by faults and resumed, however often.
 
 It looks from outside: at the marks that executions left beside the run directory, at the directory as any
 reader sees it after each death, and at what the last caller was told. It knows no node of a graph: the
@@ -17,7 +17,7 @@ from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX
 from attractor_nb.storage.stored_run import has_event_log, read_run
 
 STANDSTILLS = {"abandoned", "interrupted", "restarted", "completed", "failed"}
-"""How a run may be shown whose process is gone."""
+"""The statuses that a run whose process is gone may have in a list."""
 
 
 @dataclass

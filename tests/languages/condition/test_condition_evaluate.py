@@ -1,4 +1,4 @@
-"""What conditions mean (spec 10.3-10.6, 11.9; ruling 11)."""
+"""The meaning of conditions (spec 10.3-10.6, 11.9; ruling 11)."""
 
 import pytest
 from hypothesis import given

@@ -37,7 +37,7 @@ def tree_of(text):
 
 
 def meaning(graph):
-    """What a graph says but for the order in which it declares its nodes."""
+    """The contents of a graph without the order in which it declares its nodes."""
     return (
         dict(graph.attrs),
         {name: (dict(node.attrs), node.explicit) for name, node in graph.nodes.items()},
@@ -47,7 +47,7 @@ def meaning(graph):
 
 
 def known(before, after):
-    """What the new graph says of the old one's nodes: a slip of a node that is gone is a node itself."""
+    """The new graph's facts about the old one's nodes: a slip of a node that is gone is a node itself."""
     mentioned = {end for edge in before.edges for end in (edge.source, edge.target)} - set(before.nodes)
     graph, nodes, *rest = meaning(after)
     return (graph, {name: node for name, node in nodes.items() if name not in mentioned}, *rest)

@@ -1,4 +1,4 @@
-"""What is read out of generosity: a warning with edits that mend the text. And edits, and embedding."""
+"""Malformed texts that are read all the same, with a warning and edits that mend them. And edits, and embedding."""
 
 from __future__ import annotations
 

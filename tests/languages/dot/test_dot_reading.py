@@ -1,4 +1,4 @@
-"""What DOT texts mean: spec 2.1-2.13, 11.1 and rulings 1 to 5."""
+"""The meaning of DOT texts: spec 2.1-2.13, 11.1 and rulings 1 to 5."""
 
 from __future__ import annotations
 

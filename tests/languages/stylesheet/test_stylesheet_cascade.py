@@ -1,4 +1,4 @@
-"""Which declarations win (spec 8.3, 11.10; ruling 10)."""
+"""The declarations that win (spec 8.3, 11.10; ruling 10)."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What the stub agents share: what they do in each mode. How it is said is the script's own.
+"""The common actions of the stub agents in each mode; each script has its own wording.
 
 ``STUB_MODE`` names what to do, ``STUB_LOG`` a file that gets a line of JSON for each call.
 """
@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 SECRET, KEY = os.environ.get("STUB_PLANTED", "b a")[::-1].split()
-"""What the mode ``secret`` writes."""
+"""The text that the mode ``secret`` writes."""
 
 
 def write(text):

@@ -40,7 +40,7 @@ def run(user, functions, allowed="lookup", attributes="", **options):
 
 
 def told(tool_user, functions, name, arguments):
-    """What the model is told of one call."""
+    """The result of one call, as the model receives it."""
     user = tool_user([(name, arguments)])
     result, _ = run(user, functions, name, logs_root=f"run-{name}")
     assert result.status == "success", result.reason

@@ -1,4 +1,4 @@
-"""What functions return as a model is told it: plain values, arrays, tables."""
+"""Return values of functions, as a model receives them: plain values, arrays, tables."""
 
 import datetime as dt
 import json
