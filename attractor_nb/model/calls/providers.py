@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
+_Form = tuple[tuple[type, ...], str]
+"""Types of an option, and their description."""
 _NUMBER: Final = ((int, float), "a number")
 _COUNT: Final = ((int,), "a whole number")
 _WORD: Final = ((str,), "a word")
 _FLAG: Final = ((bool,), "true or false")
-_SAMPLING: Final = {
+_SAMPLING: Final[dict[str, _Form]] = {
     "min_p": _NUMBER,
     "top_a": _NUMBER,
     "typical_p": _NUMBER,
@@ -35,7 +37,12 @@ _SAMPLING: Final = {
     "mirostat_eta": _NUMBER,
     "enable_thinking": _FLAG,
 }
-_OPENAI: Final = {"verbosity": _WORD, "prompt_cache_key": _WORD, "safety_identifier": _WORD, "user": _WORD}
+_OPENAI: Final[dict[str, _Form]] = {
+    "verbosity": _WORD,
+    "prompt_cache_key": _WORD,
+    "safety_identifier": _WORD,
+    "user": _WORD,
+}
 
 
 class Provider(msgspec.Struct, frozen=True):
@@ -57,8 +64,7 @@ class Provider(msgspec.Struct, frozen=True):
     is_cool_thinker: bool = False  #: Its models take no temperature while they think.
     is_marking: bool = False  #: It caches the parts of a prompt that are marked.
     traced_as: str = ""  #: Its name in OpenTelemetry's conventions, where that is another.
-    #: Options that the body of a request to it takes beside those of all providers: types and their description.
-    body: dict[str, tuple[tuple[type, ...], str]] = {}
+    body: dict[str, _Form] = {}  #: Options that the body of a request to it takes beside those of all providers.
 
     @property
     def is_placed(self) -> bool:
@@ -193,7 +199,7 @@ def read_model(model: str, provider: str = "") -> ModelName:
     """Resolve `llm_model` and `llm_provider` together.
 
     A known provider before a colon is taken off the model's name, and counts for more than ``provider``. When
-    nobody names the provider, the model's name tells it, if it can (spec 2.6).
+    no provider is named, the model's name tells it, if it can (spec 2.6).
 
     >>> str(read_model("claude-opus-4-6")), str(read_model("gpt-5.2", "openrouter")), str(read_model("small"))
     ('anthropic:claude-opus-4-6', 'openrouter:gpt-5.2', 'small')
