@@ -35,7 +35,7 @@
         ├── RunNotFound            no run directory there
         ├── RunLocked              another process owns the run: pid, host, since
         ├── RunInterrupted         waiting for a run that was stopped
-        ├── RunStands              waiting for a run that is stopped at a breakpoint
+        ├── RunAtBreakpoint        waiting for a run that is stopped at a breakpoint
         ├── GraphChanged           resume with another graph than the one that ran
         ├── InputsChanged          resume a map with other inputs than those that it began with
         ├── CheckpointCorrupt      nothing valid to resume from; says what is salvageable
@@ -279,7 +279,7 @@ class SessionDamaged(SessionError):
 
 
 class SessionBusy(SessionError):
-    """Another writer has held a session's lock for longer than anybody should."""
+    """Another writer has held a session's lock for longer than a write can take."""
 
 
 class IllegalTransition(SessionError):
@@ -324,8 +324,8 @@ class RunInterrupted(RunError):
     """The run that was waited for was stopped before its end; it can be resumed."""
 
 
-class RunStands(RunError):
-    """The run that is waited for is stopped at a breakpoint, and nobody has it continue."""
+class RunAtBreakpoint(RunError):
+    """The run that is waited for is stopped at a breakpoint, and no live view can continue it."""
 
 
 class GraphChanged(RunError):

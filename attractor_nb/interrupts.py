@@ -1,7 +1,7 @@
 """Ctrl-C and Stop where they can be taken: a first one waits, a second one leaves at once.
 
 Python raises KeyboardInterrupt between any two instructions of the main thread: after a lock was taken
-and before anybody has it to give it back, after an answer was logged and before the run was told. Inside
+and before any caller has it to give it back, after an answer was logged and before the run received it. Inside
 ``held_interrupts`` the first interrupt is noted in place of that. Its holder ends what cannot be
 left half done, or is told at once and stops the run, and then says that it was interrupted.
 
@@ -58,7 +58,7 @@ _HELD: list[HeldInterrupt] = []
 
 
 def is_from_keyboard(error: BaseException) -> bool:
-    """True if somebody pressed Ctrl-C. Python says so in the main thread; elsewhere what was called raised it."""
+    """True if the user pressed Ctrl-C. Python says so in the main thread; elsewhere what was called raised it."""
     return isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread()
 
 

@@ -9,7 +9,7 @@ from attractor_nb.redaction import redacted
 
 
 class _Redaction(logging.Filter):
-    """Makes a record final: its message and traceback as text, so that nobody renders them anew."""
+    """Makes a record final: its message and traceback as text, so that no handler renders them anew."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.msg = redacted(record.getMessage())

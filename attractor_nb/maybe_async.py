@@ -85,7 +85,7 @@ async def _in_thread(function: Callable[..., T], args: tuple[Any, ...]) -> T:
     def deliver(result: T | None, error: BaseException | None) -> None:
         if delivered.done():
             if inspect.iscoroutine(result):
-                result.close()  # nobody will await it
+                result.close()  # it will not be awaited
             return
         if error is None:
             delivered.set_result(result)  # pyright: ignore[reportArgumentType] - None only beside an error
@@ -104,7 +104,7 @@ async def _in_thread(function: Callable[..., T], args: tuple[Any, ...]) -> T:
         try:
             loop.call_soon_threadsafe(deliver, result, error)
         except RuntimeError:
-            return is_kept  # the loop has ended: nobody waits for the result
+            return is_kept  # the loop has ended: the result is not awaited
         return is_kept
 
     _resting_worker().start(work)

@@ -25,7 +25,7 @@ _PLAIN_ENTRY: Final = re.compile(r"[^\s:\[\]\x00-\x1f]*(?::\d{1,5})?")
 _BRACKETED_ENTRY: Final = re.compile(r"\[([^\[\]]+)\](?::\d{1,5})?")
 
 _EVERYWHERE: Final = {"0.0.0.0": (socket.AF_INET, "192.0.2.1"), "::": (socket.AF_INET6, "2001:db8::1")}  # noqa: S104 - told apart here
-"""For a host that means all addresses: the family, and an address that is nobody's (RFC 5737, RFC 3849)."""
+"""For a host that means all addresses: the family, and an address that is never assigned (RFC 5737, RFC 3849)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ class Handler(Protocol):
 
 @runtime_checkable
 class CodergenBackend(Protocol):
-    """Calls a model, or whatever stands for one (spec 4.5)."""
+    """Calls a model or a substitute for one (spec 4.5)."""
 
     def run(self, node: Node, prompt: str, context: Context) -> MaybeAwaitable[str | Outcome]:
         """The response text, or a whole outcome."""

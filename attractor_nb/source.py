@@ -36,7 +36,7 @@ class SourceText:
     #: Place of an embedded text: the span of the literal in the outer text, else None.
     host: Span | None = field(default=None, compare=False, repr=False)
     #: Gives, for each offset of this text (and one past the end), the offset in the outer text. Called only when
-    #: somebody asks for a position.
+    #: a position is asked for.
     host_offsets: OffsetMap | None = field(default=None, compare=False, repr=False)
 
     @cached_property

@@ -5,7 +5,7 @@ process can be ended at any moment. It says its address and its key on one line 
 
 A guard is in front of the engine (ruling 43), because the engine answers some paths to everybody, under any name
 and to any web page: a request needs the key, a name of this machine as its ``Host``, and no ``Origin``, which
-only a page in a browser has. The engine's own port asks for another key, which nobody else knows.
+only a page in a browser has. The engine's own port asks for another key, which no other process knows.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def serve(model_path: str, context_tokens: int, threads: int) -> None:
     parameters.verbosity = -1
     server = engine.Server(parameters)
     port = int(server.listening_address.rpartition(":")[2])
-    # Its own threads serve; nobody takes the server apart, which can take long.
+    # Its own threads serve; the server is not taken apart, which can take long.
     asyncio.run(guard(port, inner_key))
 
 

@@ -121,7 +121,7 @@ class DescribedCalls:
 
     @property
     def is_known(self) -> bool:
-        """True if there is somebody to say it."""
+        """True if a listener can receive it."""
         return self._backend is not None
 
     def call_inputs(self, node: Node, context: Context) -> Mapping[str, Any]:

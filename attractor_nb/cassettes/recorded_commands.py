@@ -260,7 +260,7 @@ def restore(files: StageFiles, recorded: Mapping[str, Any]) -> None:
 
 
 def _texts_in_memory(files: StageFiles) -> Mapping[str, str] | None:
-    """The files of a run that keeps nothing, while nobody asked for its directory; else None."""
+    """The files of a run that keeps nothing, while its directory was not asked for; else None."""
     if getattr(files, "is_on_disk", True):
         return None
     return cast("Mapping[str, str]", getattr(files, "texts", {}))

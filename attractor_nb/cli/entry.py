@@ -44,7 +44,7 @@ def _shown(stream: OutputStream) -> TextIO:
 def _run_shown(given: list[str], out: OutputStream) -> ExitCode:
     """Run a command; a result that cannot be written fails it, unless its reader went away, as ``head`` does."""
     code = ExitCode.FAILED
-    with contextlib.suppress(OSError):  # of the output: nobody reads us any more, or it is reported below
+    with contextlib.suppress(OSError):  # of the output: the reader has gone, or it is reported below
         code = _run(given, out, is_json="--json" in given)
     failure = out.end()
     if failure is None:

@@ -79,7 +79,7 @@ def worst_of(files: Sequence[str], check: Callable[[str], ExitCode]) -> ExitCode
 def show_findings(file: str, *, is_strict: bool) -> ExitCode:
     """Print what lint finds. Errors, and with ``is_strict`` warnings too, are invalid input."""
     pipeline = read_pipeline(file)
-    found = pipeline.judged_for_a_run()
+    found = pipeline.run_diagnostics()
     for entry in found:
         print("\n".join(report_in_options(entry.report_lines())) + "\n")
     print(_verdict(file, pipeline, found))
@@ -106,7 +106,7 @@ def show_findings_as_json(files: Sequence[str], *, is_strict: bool) -> ExitCode:
 
 def _findings_plain(file: str, *, is_strict: bool) -> dict[str, Any]:
     pipeline = read_pipeline(file)
-    found = pipeline.judged_for_a_run()
+    found = pipeline.run_diagnostics()
     return {
         "file": file,
         "is_valid": _is_valid(found, is_strict=is_strict),
@@ -133,7 +133,7 @@ def fix_findings(file: str, *, is_written: bool, is_strict: bool) -> ExitCode:
     preview = pipeline.lint().fix()
     if not preview.diff:
         print("nothing to fix", file=sys.stderr)
-        return _code_of(pipeline.judged_for_a_run(), is_strict=is_strict)
+        return _code_of(pipeline.run_diagnostics(), is_strict=is_strict)
     print_source(preview.diff)
     if not is_written:
         print(_count("fix", len(preview.fixed), plural="fixes") + "; --write applies", file=sys.stderr)
@@ -143,7 +143,7 @@ def fix_findings(file: str, *, is_written: bool, is_strict: bool) -> ExitCode:
     write_file(Path(file), preview.text)
     mended = read_pipeline(file)
     print(f"{_count('fix', len(preview.fixed), plural='fixes')} applied", file=sys.stderr)
-    left = mended.judged_for_a_run()
+    left = mended.run_diagnostics()
     print(_verdict(file, mended, left), file=sys.stderr)
     return _code_of(left, is_strict=is_strict)
 

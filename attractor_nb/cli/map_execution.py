@@ -183,7 +183,7 @@ def _watch(handle: MapRun, settings: Settings, own: MapSettings) -> ExitCode:
     progress.begin()
     try:
         result = wait_for(handle)
-        for entry in result.rows if result else ():  # those that had ended before anybody listened
+        for entry in result.rows if result else ():  # those that had ended before the display was attached
             if entry.status != "not_started":
                 progress.take(entry)
     except StorageError as error:
@@ -354,7 +354,7 @@ class MapProgress:
             self._terminal.say(text, tone)
 
     def close(self) -> None:
-        """Take the bar away, when all lines are written, or nobody has read them for a while."""
+        """Take the bar away, when all lines are written, or have not been read for a while."""
         if self._thread.is_alive():
             self._ended.put(None)
             self._thread.join(PATIENCE_SECONDS)

@@ -201,7 +201,7 @@ class Settings:
 
     @property
     def needs_no_question(self) -> bool:
-        """True if nobody is asked for trust: it is given for this call, or nothing is executed."""
+        """True if trust is not asked for: it is given for this call, or nothing is executed."""
         return self.is_trusted or self.is_simulated or self.is_replay
 
     @property

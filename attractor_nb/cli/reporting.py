@@ -32,7 +32,7 @@ def exit_code_of(error: AttractorError) -> ExitCode:
 def report(error: AttractorError, *, is_json: bool) -> None:
     """Print an error: for users on stderr, for programs as the one JSON document on stdout.
 
-    That nobody reads it changes nothing: the exit code of the error holds.
+    A missing reader changes nothing: the exit code of the error holds.
     """
     with suppress(OSError):
         if is_json:
@@ -189,7 +189,7 @@ class ExitCode(IntEnum):
 
         Args:
             status: Its status.
-            is_unmeasured: It is interrupted because a stage could not be executed, and nobody stopped it (ruling 51).
+            is_unmeasured: It is interrupted because a stage could not be executed; it was not stopped (ruling 51).
         """
         if is_unmeasured and status == "interrupted":
             return cls.FAILED

@@ -200,7 +200,7 @@ def _watch(
         return ExitCode.FAILED
     finally:
         progress.close()
-    with contextlib.suppress(OSError):  # nobody reads us any more: the exit code says it all
+    with contextlib.suppress(OSError):  # the reader has gone: the exit code says it all
         _show(run, result, settings, progress)
     return ExitCode.of(result.status, is_unmeasured=result.is_unmeasured) if result else ExitCode.INTERRUPTED
 
@@ -348,7 +348,7 @@ class _Asks(Protocol):
 
 
 def gate_interviewer(mode: GateMode | None, progress: QuietProgress) -> InTurn:
-    """The interviewer that answers gates. Without a terminal or an option, nobody answers.
+    """The interviewer that answers gates. Without a terminal or an option, gates have no answer.
 
     Args:
         mode: What the user said, or None.
@@ -365,7 +365,7 @@ def gate_interviewer(mode: GateMode | None, progress: QuietProgress) -> InTurn:
 
 
 def is_asked_here() -> bool:
-    """True if there is a terminal at which somebody can be asked."""
+    """True if there is a terminal at which a user can be asked."""
     return ConsoleInterviewer().is_terminal
 
 
@@ -375,7 +375,7 @@ class InTurn:
     Args:
         inner: Who is asked.
         progress: What is on the screen.
-        is_piped: Answers come over a pipe: they are repeated, for nobody has typed them here.
+        is_piped: Answers come over a pipe: they are repeated, for they were not typed here.
     """
 
     def __init__(self, inner: _Asks, progress: QuietProgress, *, is_piped: bool = False) -> None:
@@ -404,7 +404,7 @@ class InTurn:
 
 
 class _Nobody:
-    """There is no terminal, and nobody said who else answers: the gate fails, and approves nothing."""
+    """There is no terminal, and no option names another interviewer: the gate fails, and approves nothing."""
 
     refuses_all = True
 
@@ -449,7 +449,7 @@ def settled_trust(
         place: Where the commands would run, as ``where_commands_run`` says.
         recorded: What that directory would choose by itself, as ``recorded_choices`` says.
     """
-    if is_trusted or any(found.is_error for found in pipeline.judged_for_a_run()):
+    if is_trusted or any(found.is_error for found in pipeline.run_diagnostics()):
         return is_trusted
     question = trust_question(pipeline.graph, pipeline.origin, logs_root, place=place, recorded=recorded)
     if question is None:

@@ -43,7 +43,7 @@ class Line:
 
 
 class _Console(Console):
-    """A console that falls silent when nobody reads it; rich itself would end the program.
+    """A console that falls silent when its reader has gone; rich itself would end the program.
 
     It writes control sequences of its own to the stream itself, so it shows those of texts (ruling 38).
     """

@@ -69,7 +69,7 @@ def settle_flight(
     """Decide about a cut-off attempt.
 
     Returns:
-        The outcome to record without executing the stage; how the run ends when nobody could decide;
+        The outcome to record without executing the stage; how the run ends if there was no decision;
         or, when the stage is run again, what its notes must say of that.
     """
     if state.on_interrupted == FAIL:
@@ -90,7 +90,7 @@ def settle_flight(
 def settle_loss(
     plan: Plan, planned: PlannedNode, state: RunState, reason: str, losses: int
 ) -> Generator[Effect, Any, Outcome | RunEnd | str]:
-    """Decide about an attempt whose worker was lost while the run continues; returns as ``settle_flight``.
+    """Decide about an attempt whose worker was lost while the run is active; returns as ``settle_flight``.
 
     Args:
         plan: The compiled graph.

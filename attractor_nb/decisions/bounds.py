@@ -96,7 +96,7 @@ def bounds_of(graph: Graph, overrides: Mapping[str, object] = NO_OVERRIDES) -> R
     """The graph's bounds, with a caller's own in their place.
 
     Args:
-        graph: Gives the bounds that nobody overrides.
+        graph: Gives the bounds that are not overridden.
         overrides: Values by the names of ``RunBounds``, or ``max_duration``; None keeps the graph's. A
             duration is a number of seconds, a Duration, or its text (``15m``).
     """
@@ -356,7 +356,7 @@ class Account(msgspec.Struct, eq=False):
         return Usage(max(self.tokens, 0), 0, self.usd if self.usd > 0 else None)
 
     def has_room(self, usd: float, tokens: float) -> bool:
-        """True if so much fits beside what is spent and held, or nobody holds anything."""
+        """True if so much fits beside what is spent and held, or nothing is held."""
         if not self.held:
             return True
         held = [claim.maximum for claim in self.held]
@@ -366,7 +366,7 @@ class Account(msgspec.Struct, eq=False):
 
 
 class Claim(msgspec.Struct, eq=False):
-    """Somebody is going to spend."""
+    """Hold an amount before it is spent."""
 
     account: Account  #: The account that it belongs to.
     spender: str  #: The spender, for the words of a refusal: a node.

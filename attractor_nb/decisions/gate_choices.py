@@ -62,7 +62,7 @@ class GateChoice(msgspec.Struct, frozen=True):
 def choices_of(edges: Sequence[Edge]) -> tuple[GateChoice, ...]:
     """The choices that a gate's outgoing edges offer, in their order.
 
-    Keys are distinct: an accelerator that somebody wrote goes first, and a taken one gives way to the
+    Keys are distinct: a written accelerator goes first, and a taken one gives way to the
     next free letter of the label, then to a digit, then to any free letter. No key is the label of
     another choice. Labels are distinct too: edges of one label get their targets added. An edge that only
     a failed gate can take is no choice.
@@ -127,7 +127,7 @@ def _only(names: Sequence[str], wanted: str) -> int | None:
 
 
 def side_of(choices: Sequence[GateChoice], value: str) -> GateChoice | None:
-    """The choice that yes or no stands for; None for none. Never guessed by its place or by a made-up key.
+    """The choice that yes or no means; None for none. Never guessed by its place or by a made-up key.
 
     A label that is the word goes first, then one that begins with it, then a written ``[Y]`` or ``[N]``.
     """
@@ -257,7 +257,7 @@ def _distinct_keys(labels: Sequence[str]) -> list[str]:
 
 
 def _written_key(label: str) -> str:
-    """The accelerator that somebody wrote in front of a label, in upper case; empty for none."""
+    """The accelerator in front of a label, in upper case; empty for none."""
     return accelerator_key(label) if normalize_label(label) != label.strip().lower() else ""
 
 

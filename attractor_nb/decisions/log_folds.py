@@ -59,7 +59,7 @@ class MarkFold(msgspec.Struct):
     """Source of answers since the run was started or resumed. A simulation counts with the first committed stage, a
     backend with the first that may have asked it."""
     _silent: set[str] = set()
-    """Nodes of this session that ask nobody."""
+    """Nodes of this session that ask no question."""
 
     @property
     def marks(self) -> ResultMarks:

@@ -164,7 +164,7 @@ def _claim_all(page: PreamblePage) -> None:
 # Sections of the run's values: its goal and inputs, results of branches, values of stages and of ``carry``.
 
 MAX_CARRIED_CHARACTERS: Final = 64_000 * CHARACTERS_PER_TOKEN
-"""Of all that ``carry`` names: half of the window of a model whose window nobody named."""
+"""Of all that ``carry`` names: half of the window of a model whose window is not known."""
 _UNCUT: Final = 2**40
 _MISSING: Final = object()
 

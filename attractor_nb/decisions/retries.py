@@ -75,7 +75,7 @@ def build_retry_policy(node: Node, graph: Graph) -> RetryPolicy:
 
     Attempts come from the first of: node ``max_retries``, node ``retry_policy``, graph
     ``default_max_retries``, graph ``retry_policy``, none. Delays come from the nearest preset. FAIL is
-    retried only where somebody wrote a number of retries (ruling 13).
+    retried only where a number of retries is written (ruling 13).
     """
     own = PRESETS.get(node.get("retry_policy", str, ""))
     shared = PRESETS.get(graph.get("retry_policy", str, ""))

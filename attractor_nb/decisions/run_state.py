@@ -72,7 +72,7 @@ class BranchState(msgspec.Struct):
         self.logs.extend(event.logs)
 
     def take_edit(self, event: DebuggerChanged) -> None:
-        """Take in what somebody changed by hand."""
+        """Take in a change by hand."""
         self.context.update(event.context)
 
 
@@ -279,7 +279,7 @@ class RunState(msgspec.Struct, eq=False):
         self.stale_gates.update(event.passed_over)
 
     def _amend(self, event: DebuggerChanged) -> None:
-        """Take in values that somebody set by hand; other changes of a debugger are no part of a state."""
+        """Take in values that were set by hand; other changes of a debugger are no part of a state."""
         if self.root is not None and (branch := self.root.branches.open.get(self.branch)):
             branch.take_edit(event)
         remember_keys(self.recent_keys, event.context)

@@ -20,7 +20,7 @@ _ARRAY: Final = "array"
 _OPENING: Final = frozenset(
     ("patternProperties", "if", "then", "else", "dependentSchemas", "dependencies", "$dynamicRef", "$recursiveRef")
 )
-"""Keywords that may give a value fields which nobody looks up here."""
+"""Keywords that may give a value fields which are not looked up here."""
 
 
 def field_keys(text: str, key: str, within: Sequence[str] = ()) -> Iterator[str]:
@@ -36,7 +36,7 @@ def field_keys(text: str, key: str, within: Sequence[str] = ()) -> Iterator[str]
     Args:
         text: A JSON Schema; any other text has no fields.
         key: The key.
-        within: The names that lead to the part of the value that the key stands for.
+        within: The names that lead to the part of the value that the key means.
     """
     try:
         schema: object = read_bounded_json(text)
@@ -89,7 +89,7 @@ class MissingField(NamedTuple):
 def missing_field(
     parts: Sequence[Any], whole: Any, names: Sequence[str], *, drops_others: bool = False
 ) -> MissingField | None:
-    """The problem of a path into a value; None where it leads somewhere, or where nobody can tell.
+    """The problem of a path into a value; None where it leads somewhere, or where that is unknown.
 
     A part of a schema that says nothing about an object leads anywhere. One alternative that leads on is enough.
 
@@ -115,7 +115,7 @@ def missing_field(
 
 
 def fields_within(parts: Sequence[Any], whole: Any, names: Sequence[str]) -> list[Any]:
-    """The schemas of what a path leads to; a schema of any value where nobody can tell."""
+    """The schemas of what a path leads to; a schema of any value where they are unknown."""
     for name in names:
         parts = [inner for each in _alternatives(parts, whole) for inner in _below(each, name, whole)]
     return list(parts)

@@ -463,7 +463,7 @@ def without_note(outcome: Outcome, effect: Execute) -> Outcome:
 
 
 def rewrite_status(files: StageFiles, effect: Execute, outcome: Outcome, duration: float) -> None:
-    """Write the status of an attempt anew that has ended: somebody decided otherwise about it."""
+    """Write the status of an attempt anew that has ended: another decision was made about it."""
     write_status(files, StatusText(outcome, effect.started.visit, effect.started.attempt, duration))
 
 

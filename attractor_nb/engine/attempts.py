@@ -401,7 +401,7 @@ async def keep_changes(
     try:
         kept = await asyncio.shield(work)
     except asyncio.CancelledError:
-        await asyncio.wait([work])  # nobody may find the worktree in the middle of it
+        await asyncio.wait([work])  # the worktree must not be used in the middle of it
         raise
     for warning in kept.warnings:
         announce(RunWarning(message=warning, node=effect.planned.id))

@@ -447,7 +447,7 @@ class DebugSession:
                 self._moved.notify_all()
 
     def check_is_running(self) -> None:
-        """Refuse what can only be done while the run continues."""
+        """Refuse what can only be done while the run is active."""
         if self.is_over:
             raise RunError(
                 "the run has ended, so nothing of it can be changed",
@@ -470,7 +470,7 @@ class DebugSession:
     # -- continuing ------------------------------------------------------------------------------------
 
     def take_step(self, path: str, branch: str, *, is_first: bool) -> bool:
-        """True if somebody stepped to here; the wish is fulfilled with it.
+        """True if a step was to end here; this ends it.
 
         A step that a branch or a child run did not live to fulfil is fulfilled in the walk around it.
 
@@ -507,7 +507,7 @@ class DebugSession:
                     return None
                 left = DESK_SLICE_SECONDS if give_up is None else min(DESK_SLICE_SECONDS, give_up - time.monotonic())
                 if left <= 0:
-                    raise TimeoutError(f"the run did not stop within {timeout} s; it continues")
+                    raise TimeoutError(f"the run did not stop within {timeout} s; it is still running")
                 self._moved.wait(left)
             return next(iter(self.paused_walks.values())).stop
 

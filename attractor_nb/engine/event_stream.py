@@ -74,7 +74,7 @@ class EventFeed:
         self._condition.notify_all()
         wakers, self._wakers = self._wakers, []
         for loop, woken in wakers:
-            with contextlib.suppress(RuntimeError):  # that loop has ended: nobody waits there
+            with contextlib.suppress(RuntimeError):  # that loop has ended, and its waits with it
                 loop.call_soon_threadsafe(woken.set)
 
     def _take(self) -> Event | None:

@@ -250,7 +250,7 @@ class Gates:
         return entry.waited + self._clock.monotonic() - entry.opened
 
     def _time_out(self, entry: _Pending) -> None:
-        """Nobody answered in time: the default, or TIMEOUT (spec 6.5)."""
+        """The answer when there was none in time: the default, or TIMEOUT (spec 6.5)."""
         gate = entry.gate
         seconds = self._waited(entry)
         with self._lock:
@@ -345,12 +345,12 @@ class Gate(msgspec.Struct, frozen=True):
     question: Question  #: The question.
     deadline: float | None  #: When it times out, in seconds since 1970; None for never.
     since: float  #: When it was asked, in seconds since 1970.
-    #: The run's own interviewer is asked, and answers by itself: nobody has to click.
+    #: The run's own interviewer is asked, and answers by itself: no click is needed.
     is_with_interviewer: bool = False
     answer: Answer | None = None  #: The recorded answer; None while the question waits.
 
     def as_event(self) -> InterviewStarted:
-        """The question as its event has it, which is all that a card needs of it."""
+        """The question in its event, which is all that a card needs of it."""
         question = self.question
         return InterviewStarted(
             question=question.text,

@@ -72,7 +72,7 @@ class Runner(msgspec.Struct):
     _projected: int = 0
     """Number of commits in the latest checkpoint.json."""
     _is_timed: bool = False
-    """The clock is the machine's: one of a test stands for no real time, and nothing is timed beside it."""
+    """True if the clock is the machine's: nothing is timed against the clock of a test."""
     _later: asyncio.TimerHandle | None = None
     """Writes checkpoint.json when no further stage is committed."""
     _yielded_at: float = 0.0
@@ -306,7 +306,7 @@ class Runner(msgspec.Struct):
             setup.store.save_manifest({"status": "restarted", "end_time": self._now()})
             setup.restart_of = str(setup.store.logs_root)
             setup.store.close()
-        except BaseException:  # an interrupt, too: nobody else has it yet, and a resume must find it free
+        except BaseException:  # an interrupt, too: no caller has it yet, and a resume must find it free
             store.close()
             raise
         setup.store = store

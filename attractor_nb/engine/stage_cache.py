@@ -292,7 +292,7 @@ def _call_of(
                 code=_code_of(handler),
             )
         )
-    except Exception as error:  # noqa: BLE001 - whatever somebody's own description raises, the stage can run
+    except Exception as error:  # noqa: BLE001 - whatever a user's description raises, the stage can run
         return StageCall(None, f"its inputs could not be determined: {type(error).__name__}: {error}")
 
 

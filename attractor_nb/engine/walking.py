@@ -233,7 +233,7 @@ class FanOut(msgspec.Struct):
     async def _walk_one(self, index: int, branch_id: str) -> BranchResult:
         """Walk a branch to its end.
 
-        Its task alone breaks off where the disk refuses, or somebody presses Ctrl-C, between state and log;
+        Its task alone breaks off where the disk refuses, or the user presses Ctrl-C, between state and log;
         others continue until they are cancelled, and the run then says that it was interrupted.
         """
         try:
@@ -365,7 +365,7 @@ class RunSetup(msgspec.Struct):
     children: Children | None = None  #: Factory of child runs.
     workplace: Workplace | None = None  #: Working directory of agents and of the tools of models.
     cache: StageCache | None = None  #: Cache of results; None when it is not used.
-    #: For a resume: by node, what attempts had consumed that were cut off with their process; the state has it.
+    #: For a resume: by node, what attempts had consumed that were cut off with their process, as in the state.
     cut_off: Mapping[str, Usage] = {}
     funds: Funds | None = None  #: Its account, below those that share its bounds; None without bounds.
     #: The same of nodes with bounds of their own, by their ids, once they are executed.

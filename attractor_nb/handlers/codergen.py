@@ -497,7 +497,7 @@ def _asks_for_status(node: Node) -> bool:
 
 
 def read_verdict(node: Node, graph: Graph, text: str, model: type[BaseModel] | None = None) -> Outcome:
-    """The outcome that a response's verdict stands for.
+    """The outcome of a response's verdict.
 
     Args:
         node: The node, with a JSON Schema if it has a ``response_schema``.

@@ -1,7 +1,7 @@
 """A fan-out (spec 4.8; ruling 22): its branches run side by side, and its policies decide the outcome.
 
 How a branch is walked is the engine's business (``stage.Branches``); what the results mean is decided
-in ``decisions/branch_policies.py``. Here they meet, and the results go into the context before anybody judges
+in ``decisions/branch_policies.py``. Here they meet, and the results go into the context before they are judged
 them.
 """
 
@@ -128,7 +128,7 @@ class FanInHandler:
         return bool(getattr(self._backend, "reserves_requests", False))
 
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
-        """SUCCESS with the winner in ``parallel.fan_in.*``; FAIL when there is nothing, or nobody, to choose.
+        """SUCCESS with the winner in ``parallel.fan_in.*``; FAIL if there is no candidate or no judge.
 
         SKIPPED when each candidate was skipped, as its fan-out is (rulings 17a, 20).
 
@@ -180,7 +180,7 @@ class FanInHandler:
     async def _asked(
         self, node: Node, context: Context, sorted_out: tuple[Sequence[Candidate], Sequence[Candidate]]
     ) -> _Selection | Outcome:
-        """The backend's choice; the rule's, and why, when twice it named nobody; or its own failure."""
+        """The backend's choice; the rule's, and why, if it named no candidate twice; or its own failure."""
         able, failed = sorted_out
         scope, usage, choice, complaint = current_stage(), None, None, ""
         request = with_context(scope.preamble, ranking_request(task_of(node), able, failed))

@@ -51,7 +51,7 @@ def schema_text(model: type[BaseModel]) -> str:
 
 
 def stored_schema(schemas: Mapping[str, type[BaseModel]], name: str) -> dict[str, Any] | None:
-    """The JSON Schema of what a registered model leaves of a value; None where nobody can tell.
+    """The JSON Schema of what a registered model leaves of a value; None where it is unknown.
 
     Aliases and computed fields make it another one than the schema that an answer has to satisfy.
     """
@@ -78,7 +78,7 @@ def with_named_schema(node: Node, schemas: Mapping[str, type[BaseModel]]) -> tup
 
 
 def validated(model: type[BaseModel], value: Any) -> tuple[Any, str]:
-    """A value as the model has it, defaults filled in, and what the model has against it, or empty."""
+    """A value as the model reads it, defaults filled in, and the model's complaint about it, or empty."""
     from pydantic import ValidationError  # noqa: PLC0415 - only where a node names a model
 
     try:

@@ -198,7 +198,7 @@ def question_of(node: Node, choices: Sequence[GateChoice], question_id: str) -> 
 
 
 def _default_without_form(question: Question) -> str:
-    """The reason why the default cannot be taken at the timeout: nobody would have filled in the form."""
+    """The reason why the default cannot be taken at the timeout: its form would be empty."""
     if question.default is None or question.form is None:
         return ""
     try:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MAX_LINES: Final = 10
 """Wrong lines after which a form is given up: a pipe that repeats itself must end."""
 AskField = Callable[["FormField"], Awaitable[str | None]]
-"""Puts a field to somebody: the line, or None when there are no more."""
+"""Asks for a field: the line, or None when there are no more."""
 
 CHUNK_BYTES = 4096
 

@@ -60,7 +60,7 @@ async def answer_within(question: Question, waiting: Coroutine[Any, Any, Answer]
             return await waiting
     except TimeoutError:
         if not limit.expired():
-            raise  # somebody else's: the callback's own network call, for one
+            raise  # a foreign error: the callback's own network call, for one
     if question.default is None:
         return Answer(AnswerValue.TIMEOUT, answered_by="timeout")
     return replace(question.default, answered_by=question.default.answered_by or "default")
@@ -109,7 +109,7 @@ class AutoApproveInterviewer(SequentialInterviewer):
         """YES, the first option, or the text ``auto-approved``; a form is left to its defaults.
 
         Raises:
-            TerminalError: The form has fields without a default, which nobody fills in.
+            TerminalError: The form has fields without a default, which cannot be filled in.
         """
         if question.form is not None:
             _check_defaults(question.form, question.stage)

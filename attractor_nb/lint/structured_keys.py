@@ -69,7 +69,7 @@ class StructuredKeys:
                 yield from keys_of_fields(each.parts, each.whole, key)
 
     def slip(self, key: str, node: Node | None = None) -> KeySlip | None:
-        """The slip in a key; None for a key that names something, or of which nobody can tell.
+        """The slip in a key; None for a key that names something, or for an unknown key.
 
         Args:
             key: The key, without ``context.``.

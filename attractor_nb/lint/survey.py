@@ -290,19 +290,19 @@ class LintOptions:
 
     #: Handler types that mean something: the built-in ones and those registered.
     known_types: frozenset[str] = BUILT_IN_TYPES
-    #: Types that have a handler, or None when nobody is going to run the graph.
+    #: Types that have a handler, or None if the graph will not be run.
     runnable_types: frozenset[str] | None = None
-    #: Names of the schemas that are registered, or None when nobody is going to run the graph.
+    #: Names of the schemas that are registered, or None if the graph will not be run.
     schemas: frozenset[str] | None = None
-    #: Names of the functions that models may call, or None when nobody has given any.
+    #: Names of the functions that models may call, or None if none were given.
     tools: frozenset[str] | None = None
-    #: Names of the functions that stages may call, or None when nobody is going to run the graph.
+    #: Names of the functions that stages may call, or None if the graph will not be run.
     functions: frozenset[str] | None = None
     #: Of the registered schemas those that cannot be filled in as forms, and why.
     invalid_forms: Mapping[str, str] = field(default_factory=dict[str, str])
     #: Gives the inputs that a registered schema declares, by its name; None where nothing is registered under it.
     schema_inputs: Callable[[str], Sequence[Input] | None] = no_inputs
-    #: Gives the JSON Schema of what a registered model leaves of a value, by its name; None where nobody can tell.
+    #: Gives the JSON Schema of what a registered model leaves of a value, by its name; None where it is unknown.
     stored_schema: Callable[[str], Mapping[str, Any] | None] = no_schema
     allow_many_exits: bool = False  #: Several exit nodes are accepted (ruling 7).
     #: Problems of the child pipelines that the graph names, found by a reader of files.

@@ -156,7 +156,7 @@ def continue_map(
 
 
 def _checked(pipeline: Definition, request: MapRequest, *, is_resume: bool = False) -> MapRequest:
-    """The same, with an interviewer and a tape for all rows: without one nobody answers their gates."""
+    """The same, with an interviewer and a tape for all rows: without one their gates have no answer."""
     options, tape = with_cassette(request.of_rows, is_resume=is_resume)
     check_host(options.host)
     check_plugs(options, pipeline.handlers, pipeline.graph, tape, functions=pipeline.tools)
@@ -221,7 +221,7 @@ def _launch(
     directory: MapDirectory | None,
     resumed: Mapping[str, Any] = MappingProxyType({}),
 ) -> MapRun:
-    """Start the work; nobody gets the handle of a map that was interrupted before it began.
+    """Start the work; the handle of a map that was interrupted before it began is not returned.
 
     ``resumed`` is what a resume says of each row (``RowTask``).
     """
@@ -460,16 +460,16 @@ class MapResult(Displayed, Sequence["RowResult"]):
 
     def __str__(self) -> str:
         unset = "".join(f"\n! {words}" for words in unset_words(self))
-        return map_summary(self.view, next_call=self._next_call()) + unset
+        return map_summary(self.view, next_step=self._next_step()) + unset
 
     def _html(self) -> str:
         return map_html(self.view, has_times=False)
 
-    def _next_call(self) -> str:
+    def _next_step(self) -> str:
         if self.unfinished and self.directory is not None:
-            return f'pipeline.resume_map("{self.directory}")'
+            return f'continue with pipeline.resume_map("{self.directory}")'
         failed = next(iter(self.view.failures), None)
-        return f"result.run({failed.row})" if failed is not None and failed.directory else ""
+        return f"see result.run({failed.row})" if failed is not None and failed.directory else ""
 
 
 def unset_words(result: MapResult) -> list[str]:

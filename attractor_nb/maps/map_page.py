@@ -87,7 +87,7 @@ def _row_pages(directory: Path, place: Path, rows: Sequence[RecordedRow]) -> dic
     for row in rows:
         try:
             text = run_page(load_execution(directory / row.directory))
-        except AttractorError:  # one row that cannot be read keeps nobody from the others
+        except AttractorError:  # one row that cannot be read does not hide the others
             continue
         folder.mkdir(parents=True, exist_ok=True)
         write_file(folder / f"{row.directory}.html", text)

@@ -149,14 +149,14 @@ def map_headline(view: MapView, *, has_times: bool = True) -> str:
     return "   ".join(part for part in parts if part)
 
 
-def map_summary(view: MapView, *, next_call: str = "") -> str:
-    """Headline, rows that failed, and the call that comes next; nothing that differs from run to run."""
+def map_summary(view: MapView, *, next_step: str = "") -> str:
+    """Headline, rows that failed, and what to call then; nothing that differs from run to run."""
     lines = [map_headline(view, has_times=False)]
     failures = sorted(view.failures, key=_row_of)
     if failures:
         lines += ["", rows_table(failures[:SHOWN_FAILURES], left=len(failures) - SHOWN_FAILURES, has_times=False)]
-    if next_call:
-        lines += [""] * bool(failures) + [f"next: {next_call}"]
+    if next_step:
+        lines += [""] * bool(failures) + [next_step]
     return "\n".join(lines)
 
 

@@ -190,7 +190,7 @@ class MapWork:
         return result
 
     async def _shipped(self, task: RowTask, shipment: Shipment, funds: Funds | None) -> RowResult:
-        """Have a row run elsewhere: money is reserved for the whole of it, for nobody hears its calls."""
+        """Have a row run elsewhere: money is reserved for the whole of it, because its calls are not seen here."""
         if funds is None:
             return await shipment.run(task)
         claim = await funds.claim(f"row {task.row}", kind="row")
@@ -219,7 +219,7 @@ class MapWork:
         return enter
 
     def _halt(self, reason: str, *, is_interrupted: bool = False) -> None:
-        """Start no further rows. The first reason holds; that somebody stopped it counts in any case."""
+        """Start no further rows. The first reason holds; a cancellation counts in any case."""
         self._halted = self.view.reason = self._halted or reason
         self._is_interrupted = self._is_interrupted or is_interrupted
 
@@ -309,7 +309,7 @@ _ENDS = (PipelineCompleted, PipelineFailed, PipelineInterrupted)
 
 
 def session_of(rows: Iterable[int], source_file: str, *, place: bool | str | Path) -> SessionRecorder | None:
-    """The session of a map's rows, begun; None when nobody asked for one.
+    """The session of a map's rows, begun; None if none was asked for.
 
     Args:
         rows: The rows' numbers.

@@ -45,7 +45,7 @@ LOST_OWNER = "abandoned: its process ended"
 
 @dataclass(frozen=True, slots=True)
 class StoredMap:
-    """A map as its directory has it."""
+    """A stored map."""
 
     directory: Path  #: The map's directory.
     map_id: str  #: The map.
@@ -84,7 +84,7 @@ class StoredMap:
 
 
 def read_stored_map(path: Path) -> StoredMap:
-    """Read a map from its directory; nobody needs to own it."""
+    """Read a map from its directory; it needs no owner."""
     facts, has_owner = read_map(path), is_owned(path)
     found = {summary.logs_root.name: summary for summary in list_runs(path)}
     begun = _seconds(facts.get("start_time")) or time.time()
@@ -262,7 +262,7 @@ def is_a_map(thing: object) -> bool:
 
 
 def record_of(thing: object) -> MapRecord:
-    """The map that somebody points at: from its result, else from its directory."""
+    """The map that a result or a path names: from its result, else from its directory."""
     if isinstance(getattr(thing, "view", None), MapView):
         held: Any = thing  # a handle or a result: both offer what is made here, so they are not imported
         if held.view.is_ended:  # as it ended then, whatever a resume has made of its directory
@@ -274,7 +274,7 @@ def record_of(thing: object) -> MapRecord:
 
 
 def read_map_record(path: Path) -> MapRecord:
-    """Read a map with the inputs and outputs of its rows; nobody needs to own it."""
+    """Read a map with the inputs and outputs of its rows; it needs no owner."""
     facts, stored = read_map(path), read_stored_map(path)
     inputs: list[dict[str, Any]] | None = None
     with contextlib.suppress(CheckpointCorrupt, StorageError):

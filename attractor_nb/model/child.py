@@ -175,7 +175,7 @@ class Children(Protocol):
         ...
 
     async def join(self, node: Node, logs_root: str) -> Child:
-        """Take up a child run that somebody else started.
+        """Take up a child run that another caller started.
 
         One that has an owner is observed, one that has none is resumed.
 

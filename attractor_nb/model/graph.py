@@ -419,7 +419,7 @@ class TextFileProblem(msgspec.Struct, frozen=True):
     attribute: str  #: The attribute that names the file.
     message: str  #: The problem.
     remedy: str  #: The remedy.
-    near: str = ""  #: The reference that was meant, most likely; empty when nobody can tell.
+    near: str = ""  #: The reference that was meant, most likely; empty if none is near.
 
     @property
     def place(self) -> str:

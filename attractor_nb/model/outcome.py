@@ -42,7 +42,7 @@ class StageStatus(StrEnum):
 _SUCCESS = StageStatus.SUCCESS
 """In Python 3.11 each look at a member of an enum is a call: that of every step is made once."""
 _FAILED = (StageStatus.FAIL, StageStatus.RETRY)
-"""Compared and not hashed: a status of somebody's untyped code may be anything."""
+"""Compared and not hashed: a status from untyped code may be anything."""
 
 
 STATUS_ALIASES = {
@@ -193,7 +193,7 @@ class Outcome(Record, frozen=True):
         suggested_next_ids: Targets to prefer, in order.
         context_updates: Keys to merge into the run's context.
         notes: A summary for users.
-        failure_reason: Why, when the status is FAIL or RETRY; the notes, where nobody said.
+        failure_reason: The reason, when the status is FAIL or RETRY; the notes if none was given.
         is_terminal: The failure is permanent: retrying cannot help (Appendix D).
         usage: What model calls consumed, if any.
         retry_after_seconds: Pause that the failing server asks for; None when it names none.
@@ -235,7 +235,7 @@ class Outcome(Record, frozen=True):
         return cls(StageStatus.RETRY, failure_reason=reason, complaint=complaint)
 
     def without_updates(self) -> Outcome:
-        """The same without its context updates, as a record has it that says beside it what changed."""
+        """The same without its context updates, for a record that has the changes in another field."""
         return replace(self, context_updates={}) if self.context_updates else self
 
     def with_updates(self, updates: Mapping[str, Any]) -> Outcome:

@@ -82,7 +82,7 @@ class Answer(Record, frozen=True):
 
     @property
     def is_timeout(self) -> bool:
-        """Nobody answered in time. An answer with a text or an option is never a timeout."""
+        """True if there was no answer in time. An answer with a text or an option is never a timeout."""
         return self.value is AnswerValue.TIMEOUT and not self._has_content
 
     @property
@@ -127,7 +127,7 @@ def who_answered(answered_by: str) -> str:
 
 
 def worded_answer(words: str, answered_by: str = "") -> Answer:
-    """The answer that somebody typed: never a timeout or a skip, whatever the words are.
+    """The answer of a typed text: never a timeout or a skip, whatever the words are.
 
     >>> worded_answer("Y").value, worded_answer("timeout").is_timeout
     ('Y', False)

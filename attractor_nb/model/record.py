@@ -54,7 +54,7 @@ class _Plain:
 
 
 class Record(_Plain, msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """A value that nobody changes."""
+    """An immutable value."""
 
 
 class OpenRecord(_Plain, msgspec.Struct, omit_defaults=True, gc=False):

@@ -221,7 +221,7 @@ def _clean(attrs: Mapping[str, AttrValue]) -> Mapping[str, AttrValue]:
     return clean
 
 
-# Values of a context: JSON values, copied so that nobody else can change them (spec 5.1; ruling 31).
+# Values of a context: JSON values, copied so that no other code can change them (spec 5.1; ruling 31).
 #
 # A value that cannot be kept is refused with its key, the reason and a remedy.
 

@@ -1,6 +1,6 @@
 """Nodes and attributes in the text of an ``%%attractor`` cell, finished or not (pure).
 
-A text that somebody is writing does not parse, so it is scanned: for the nodes that it mentions, and for the
+A text that is being written does not parse, so it is scanned: for the nodes that it mentions, and for the
 attributes that are sent with them and with the graph.
 """
 

@@ -1,4 +1,4 @@
-"""The environment of a cell: its kernel, whether somebody can look and click, the user's own names.
+"""The environment of a cell: its kernel, whether a user can look and click, the user's own names.
 
 Facts are probed once per question and are plain values, so that every decision upon them is a table
 that tests can read. The module knows nothing of runs and widgets.
@@ -34,7 +34,7 @@ class Surroundings:
     """The facts that decide how a run is shown and how it may be waited for."""
 
     has_kernel: bool = False  #: The shell is a Jupyter kernel's, so that widgets have a way to a browser.
-    #: A person can click. nbclient, nbval, papermill and nbconvert say that nobody answers (``allow_stdin`` is false in
+    #: A person can click. nbclient, nbval, papermill and nbconvert say that no one answers (``allow_stdin`` is false in
     #: their requests); an interactive front-end says yes.
     is_attended: bool = False
     kernel_version: tuple[int, ...] = ()  #: Of ipykernel, such as (7, 4); empty for another kernel.

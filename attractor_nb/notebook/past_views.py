@@ -51,7 +51,7 @@ class PastViews:
         display({"text/html": placed(key, html), "text/plain": str(table)}, raw=True)
 
     def display_timeline(self, shown: RunTimeline) -> None:
-        """A timeline as a cell's value; while the run continues it grows, and its end stays."""
+        """A timeline as a cell's value; while the run is active it grows, and its end stays."""
         if not is_live(probe(self._shell)):
             raise NotImplementedError
         from IPython.display import display  # noqa: PLC0415 - %load_ext stays light

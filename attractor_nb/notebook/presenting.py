@@ -1,4 +1,4 @@
-"""The display of runs and pipelines in a shell: live where somebody can click, static elsewhere.
+"""The display of runs and pipelines in a shell: live where a user can click, static elsewhere.
 
 The pipeline package knows no notebook: it calls the presenter that this module registers. Widgets are
 imported when the first run is shown live, not before.
@@ -76,8 +76,8 @@ def is_click_lost(around: Surroundings, *, is_blocking: bool) -> bool:
 def refuse_endless_wait(around: Surroundings, gates: Sequence[PendingGate], *, is_blocking: bool) -> None:
     """Return when the wait can end; raise when it cannot.
 
-    A gate with a deadline ends without a click, so where nobody can click it is waited for. Where
-    somebody could, a button that does not work is worse than an error.
+    A gate with a deadline ends without a click, so where no user can click it is waited for. Where
+    one could, a button that does not work is worse than an error.
     """
     if not around.has_kernel or threading.current_thread() is not threading.main_thread():
         return
@@ -148,12 +148,12 @@ class Presenter:
         self._live_run_ids.add(run.id)
 
     def check_wait(self, gates: Sequence[PendingGate], *, is_blocking: bool) -> None:
-        """Refuse a wait in which nobody could answer the gates, as this shell works."""
+        """Refuse a wait in which the gates could not be answered, as this shell works."""
         if gates:
             refuse_endless_wait(probe(self._shell), gates, is_blocking=is_blocking)
 
     def can_click(self, *, is_blocking: bool) -> bool:
-        """True if somebody sees runs in this shell and can click while a cell waits in this way."""
+        """True if a user sees runs in this shell and can click while a cell waits in this way."""
         around = probe(self._shell)
         return is_live(around, self.live_mode) and not is_click_lost(around, is_blocking=is_blocking)
 
@@ -184,7 +184,7 @@ class Presenter:
         return bundle_of(result)
 
     def display_inbox(self, inbox: Inbox) -> None:
-        """The questions that wait as a cell's value: as cards where somebody can click."""
+        """The questions that wait as a cell's value: as cards where a user can click."""
         if not is_live(probe(self._shell), self.live_mode):
             raise NotImplementedError  # IPython then asks the inbox itself
         from attractor_nb.notebook.live.gate_card import LiveInbox  # noqa: PLC0415 - as above
@@ -193,7 +193,7 @@ class Presenter:
         self._inbox.show(inbox)
 
     def display_form(self, form: RunForm) -> None:
-        """The form of a pipeline's inputs as a cell's value: fields where somebody can fill them in."""
+        """The form of a pipeline's inputs as a cell's value: fields where a user can fill them in."""
         if not is_live(probe(self._shell), self.live_mode):
             raise NotImplementedError  # IPython then asks the form itself
         from attractor_nb.notebook.editing import RunFormView  # noqa: PLC0415 - %load_ext stays light
@@ -231,7 +231,7 @@ class Presenter:
         display({"text/html": html, "text/plain": str(pipeline.lint())}, raw=True)
 
     def display_editor(self, editor: Editor) -> None:
-        """An editor as a cell's value: to be clicked where somebody can click, else its picture and words."""
+        """An editor as a cell's value: interactive where a user can click, else its picture and words."""
         if not self._is_live():
             raise NotImplementedError  # IPython then asks the editor itself
         from IPython.display import display  # noqa: PLC0415 - %load_ext stays light

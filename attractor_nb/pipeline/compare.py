@@ -33,7 +33,7 @@ def diff(
 ) -> Comparison | MapComparison:
     """Compare two runs, or two maps: path, outcomes, texts and context, or rows and outputs; cost and time.
 
-    They may be of the same graph or of two; one that continues is compared as far as it has come. The rows of maps are
+    They may be of the same graph or of two; an active one is compared as far as it has come. The rows of maps are
     matched by their inputs.
 
     Args:

@@ -117,7 +117,7 @@ class Previewing(Definition):
         return preflight.examine(
             self.graph,
             name=self.name,
-            diagnostics=self.judged_for_a_run(),
+            diagnostics=self.run_diagnostics(),
             backend=self._defaults["backend"] if backend is None else backend,
             runs_dir=None if place is None else as_path(place, "runs_dir"),
             is_online=online,

@@ -188,12 +188,12 @@ class Run(ResumingRun, Forking, RunPast):
         """
         from attractor_nb.runtime.telling import tell  # noqa: PLC0415 - loads an engine
 
-        with held_interrupts():  # else nobody knew whether it was recorded
+        with held_interrupts():  # else it would be unknown whether it was recorded
             return tell(self, node, text, given_by)
 
     @classmethod
     def load(cls, logs_root: str | Path, pipeline: Definition | None = None) -> Run:
-        """A run that was stored, from its directory alone; nobody needs to own it.
+        """A run that was stored, from its directory alone; it needs no owner.
 
         Args:
             logs_root: The run directory.

@@ -36,7 +36,7 @@ _MOST_KEPT: Final = 100
 
 
 def start_hidden(_title: str, start: Callable[[], Run]) -> Run:
-    """Begin a run where nobody shows it."""
+    """Begin a run without a view."""
     return start()
 
 

@@ -148,7 +148,7 @@ class Watchdog:
         await self._process.wait()
 
     def _say(self, word: str) -> None:
-        with contextlib.suppress(OSError):  # somebody ended the watchdog; that is no reason to end the command
+        with contextlib.suppress(OSError):  # the watchdog was ended; that is no reason to end the command
             self._lifeline.write(f"{word}\n".encode())
 
 

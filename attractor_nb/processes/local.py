@@ -31,7 +31,7 @@ SHELL = "/bin/sh"
 GRACE_SECONDS = 1.0
 """Between TERM and KILL, after a timeout."""
 CANCEL_GRACE_SECONDS = 0.3
-"""Between TERM and KILL when the stage is cancelled: somebody waits for the prompt."""
+"""Between TERM and KILL when the stage is cancelled: the user waits for the prompt."""
 PROVIDER_VARIABLES = re.compile(
     r"(?:OPENAI|ANTHROPIC|AZURE_OPENAI|GEMINI|VERTEX|MISTRAL|COHERE|GROQ|OPENROUTER|TOGETHER|DEEPSEEK"
     r"|XAI|FIREWORKS|PERPLEXITY|REPLICATE|HUGGINGFACE|HF|BEDROCK|WATSONX)_.*"

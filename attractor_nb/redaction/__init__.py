@@ -1,6 +1,6 @@
 """Replaces secrets by ``[redacted]`` in everything that is written, logged, shown or raised.
 
-A secret is a value that somebody made known (of an environment variable whose name says so, of an address in
+A secret is a value that was made known (of an environment variable whose name says so, of an address in
 one that contains a token or a password, or by ``redact_also``), or a text that has the form of a well-known key.
 It is replaced whole, never in part.
 What was made known holds for the whole process, so that errors and drawings, which belong to no run,

@@ -71,7 +71,7 @@ class RunStart(Struct):
     #: For a resume: where files of stages are that a rewound visit displaced.
     kept: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
     interviews: Sequence[Event] = ()  #: For a resume: those of the gate that was cut off.
-    #: For a resume: by node, what attempts had consumed that were cut off with their process; the state has it.
+    #: For a resume: by node, what attempts had consumed that were cut off with their process, as in the state.
     cut_off: Mapping[str, Usage] = field(default_factory=dict[str, "Usage"])
     warning: str = ""  #: Warning for the user, or empty.
     rewound: PipelineRewound | None = None  #: For a rewind: the record of it, to be written before anything else.
@@ -156,7 +156,7 @@ def name_of_backend(backend: BackendSpec) -> str:
 
 
 def _is_of_providers(backend: BackendSpec) -> TypeGuard[ProviderBackend]:
-    """True if it is exactly ours: what a class of somebody's own is made of is not known."""
+    """True if it is exactly ours: the contents of a user's class are not known."""
     return backends.is_provider(backend) and type(backend) is backends.ProviderBackend
 
 
@@ -188,7 +188,7 @@ def answers_of(graph: Graph, options: RunOptions) -> Answers:
 
 
 def first_marks(graph: Graph, options: RunOptions) -> dict[str, Any]:
-    """The initial answer marks of a run or a map for its manifest (ruling 48); empty when nobody is asked."""
+    """The initial answer marks of a run or a map for its manifest (ruling 48); empty if no gate can be asked."""
     answers = answers_of(graph, options)
     return ResultMarks(answers, [describe_backend(options.backend)]).to_facts() if answers else {}
 

@@ -154,7 +154,7 @@ class ChildRuns:
         return item is not None and not _has_begun_with(item, there[-1])
 
     async def join(self, node: Node, logs_root: str) -> Child:
-        """Take up a child run that somebody else started."""
+        """Take up a child run that another caller started."""
         scope = current_stage()
         place = Path(logs_root) if logs_root else latest_run(child_home(scope.logs_root, node.id, scope.branch))
         if place is None or not has_event_log(place):
@@ -193,7 +193,7 @@ class ChildRuns:
         return {child.stage_path: child.run for child in self._begun}
 
     def at_gates(self, waiting: Collection[str], within: str) -> dict[str, bool]:
-        """By branch that child runs continue in: whether all that is active in them waits at gates.
+        """By branch in which child runs are active: whether all that is active in them waits at gates.
 
         The arguments are those of ``RunningEngine.is_at_gates``.
         """
@@ -350,7 +350,7 @@ class ChildRuns:
             stop_after=None,
             breakpoints=(),
             pins={},
-            trust=True,  # the parent's surface has its commands, and somebody trusted that
+            trust=True,  # the parent's surface has its commands, and is trusted
             observers=(),
             tracer=None,
             session=False,
@@ -376,7 +376,7 @@ class ChildRuns:
 
 
 def _as_it_was(pipeline: Definition, options: RunOptions, place: Path) -> tuple[RunOptions, tuple[Command, ...]]:
-    """The options of a run that somebody else began and a stage joins, and what its directory chooses (ruling 43).
+    """The options of a run that another caller began and a stage joins, and what its directory chooses (ruling 43).
 
     It keeps its backend and its working directory, its gates wait for an answer to that run, and what it executes is
     trusted for itself: the parent's list shows its directory and not its commands.
@@ -404,7 +404,7 @@ def _has_begun_with(item: ListItem, place: Path) -> bool:
 
 
 def _is_left_to_its_directory(child: LiveChild) -> bool:
-    """True if nobody needs the handle of a child any more: one of many items whose run has ended and is stored."""
+    """True if the handle of a child is not needed any more: one of many items whose run has ended and is stored."""
     return child.item is not None and child.is_done and has_event_log(child.root)
 
 

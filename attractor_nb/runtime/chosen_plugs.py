@@ -58,7 +58,7 @@ def interviewer_of(named: InterviewerSpec, *, is_waited_for: bool) -> Interviewe
 
     Args:
         named: What ``interviewer=`` says.
-        is_waited_for: The caller blocks until the end, so nobody can call ``run.answer``.
+        is_waited_for: The caller blocks until the end, and cannot call ``run.answer``.
     """
     if named is None and (are_runs_shown() or not is_waited_for):
         return resolve_interviewer("deferred")
@@ -66,9 +66,9 @@ def interviewer_of(named: InterviewerSpec, *, is_waited_for: bool) -> Interviewe
 
 
 def has_interviewer(options: RunOptions) -> bool:
-    """True if a question that no stage of the graph puts finds somebody who expects it.
+    """True if a question that no stage of the graph puts reaches a caller who expects it.
 
-    A script that names nobody does not: it would wait forever.
+    In a script without an interviewer it does not: it would wait forever.
     """
     if options.interviewer is None:
         return are_runs_shown()
@@ -398,7 +398,7 @@ class InheritedInterviewer:
     ``boss/approve``.
 
     Attributes:
-        refuses_all: Nobody is there to be asked.
+        refuses_all: No person can be asked.
     """
 
     def __init__(self, gates: Gates, options: RunOptions, within: str, path: str) -> None:

@@ -146,11 +146,11 @@ class PreparedSource:
         Raises:
             ValidationError: It found some.
         """
-        found = self.judged_for_a_run()
+        found = self.run_diagnostics()
         if any(each.is_error for each in found):
             raise ValidationError(found)
 
-    def judged_for_a_run(self) -> tuple[Diagnostic, ...]:
+    def run_diagnostics(self) -> tuple[Diagnostic, ...]:
         """Lint findings at run time: a missing handler counts as an error.
 
         For the text alone that is a warning (spec 7.2). A severity that the caller chose for the rule holds.

@@ -1,7 +1,7 @@
 """One execution of a definition, live or read again from its directory.
 
 A live one is a handle on an engine that works elsewhere; a loaded one is a view of a run directory that
-nobody needs to own. Both show the same things. ``handle.py`` has the hosts and the waiting.
+has no owner. Both show the same things. ``handle.py`` has the hosts and the waiting.
 Functions that take an execution read its past and continue it; ``Run`` offers them.
 """
 

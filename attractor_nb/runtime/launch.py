@@ -141,7 +141,7 @@ def _launch(
     is_waited_for: bool,
     tape: Tape | None,
 ) -> Execution:
-    """Start the engine; nobody gets the handle of a run that was interrupted before it began."""
+    """Start the engine; the handle of a run that was interrupted before it began is not returned."""
     try:
         _refuse_interrupted(interrupt, start)
         wired = wire(pipeline, options, seams, start, is_waited_for=is_waited_for, inherited=SharedByParent(tape=tape))

@@ -60,7 +60,7 @@ def read_outcome(
     notes: str = "",
     node: str = "",
 ) -> Outcome:
-    """An outcome that somebody gives by hand; a failure of theirs is not tried again."""
+    """An outcome that is set by hand; such a failure is not retried."""
     if isinstance(status, Outcome):
         check_values(status.context_updates)
         return status
@@ -182,7 +182,7 @@ def read_breakpoints(texts: Sequence[object], graph: Graph) -> list[Breakpoint]:
 
 
 def check_debugging(options: RunOptions, graph: Graph, *, is_waited_for: bool) -> None:
-    """Refuse invalid pins and breakpoints, and breakpoints after which nobody could continue the run."""
+    """Refuse invalid pins and breakpoints, and breakpoints after which the run could not be continued."""
     read_pins(options.pins, graph)
     if not options.breakpoints:
         return

@@ -410,7 +410,7 @@ _REDACTED = (
 def check_own_source(pipeline: Definition, logs_root: Path, on_graph_change: str) -> None:
     """Refuse the source that a run directory keeps without its secrets: it cannot be what ran.
 
-    Said before anybody is asked to trust commands that would not be run either.
+    Said before the user is asked to trust commands that would not be run either.
     """
     if on_graph_change != "error" or pipeline.origin != absolute_origin(logs_root / SOURCE_NAME):
         return

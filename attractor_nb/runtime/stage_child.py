@@ -366,6 +366,6 @@ def _artifacts_of(logs_root: Path) -> tuple[str, ...]:
 
 
 def _take_error(future: asyncio.Future[Any]) -> None:
-    """Take what is said to nobody: the next look says it."""
+    """Ignore the event: the next look at the child reports it."""
     if not future.cancelled():
         future.exception()

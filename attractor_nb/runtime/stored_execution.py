@@ -1,4 +1,4 @@
-"""Reading a stored run back: the same handle without an engine; and the run that somebody points at."""
+"""Reading a stored run back: the same handle without an engine; and the run that a handle or a path names."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def inner_run(run: ExecutionT, path: str) -> tuple[ExecutionT, str]:
 
 
 def load_execution(logs_root: Path, definition: Definition | type[Definition] | None = None) -> Execution:
-    """A stored run as a handle: states, prompts, responses, result. Read-only; nobody needs to own it.
+    """A stored run as a handle: states, prompts, responses, result. Read-only; it needs no owner.
 
     A run that a ``loop_restart`` took to another directory is shown to where it came.
 
@@ -178,7 +178,7 @@ def _loaded(logs_root: Path, definition: Definition | type[Definition]) -> Execu
 
 
 def _status_of(stored: StoredRun, state: RunState) -> str:
-    """The final status of the run; the log has it even when the manifest could not be written any more."""
+    """The final status of the run; it is in the log even if the manifest could not be written any more."""
     return state.ended or (stored.status if stored.status in {*ENDED, "paused"} else "interrupted")
 
 
@@ -192,7 +192,7 @@ def _values(stored: StoredRun) -> dict[str, Any]:
 
 
 def resolve_run(thing: object, name: str = "the run", pipeline: Definition | None = None) -> Execution:
-    """The run that somebody points at.
+    """The run that a handle or a path names.
 
     Args:
         thing: A run, its result, or its directory.

@@ -247,7 +247,7 @@ def choices_of(
         is_backend_given: The caller names a backend, so that the recorded one is not used.
         is_place_given: The caller says where the run works.
         acts_unasked: The caller's backend may write or execute for any stage.
-        is_trusted: The caller trusts the whole directory, so that nobody asks for its hash.
+        is_trusted: The caller trusts the whole directory, so that its hash is not asked for.
     """
     if is_a_map := is_map(logs_root):
         facts = first = read_map(logs_root)
@@ -356,7 +356,7 @@ def with_recorded_backend(options: RunOptions, manifest: Mapping[str, Any]) -> R
 
 
 def with_recorded_bounds(options: RunOptions, manifest: Mapping[str, Any]) -> RunOptions:
-    """Options with the bounds that the run was given before, where nobody gives another."""
+    """Options with the earlier bounds of the run, unless the caller gives others."""
     recorded: Mapping[str, Any] = manifest.get("bounds", {})
     given = options.bounds
     return replace(options, **{name: recorded[name] for name in BOUNDS if name in recorded and name not in given})

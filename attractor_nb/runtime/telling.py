@@ -58,7 +58,7 @@ def _over(run_id: str, how: str) -> RunError:
 
 
 def _record(run: Execution, node: str, text: str, given_by: str) -> InstructionReceipt:
-    """Record an instruction in the log of a run that is not under way; the run has it when it resumes."""
+    """Record an instruction in the log of a run that is not under way; the run receives it when it resumes."""
     clock, text = SystemClock(), redacted(text)
     store = DirectoryRunStore.open(current_directory(run.logs_root), durability="full", clock=clock)
     try:

@@ -1,6 +1,6 @@
 """The composition root: introduces handlers, backends, interviewers and stores to the engine.
 
-Nobody else knows more than one of them.
+No other module knows more than one of them.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def wire(
         options: How.
         seams: Clock, randomness and disk.
         start: Where it begins.
-        is_waited_for: The caller blocks until the end, so nobody else can answer a gate.
+        is_waited_for: The caller blocks until the end, and cannot answer a gate.
         inherited: What the caller has for several runs.
     """
     inherited = inherited or SharedByParent()

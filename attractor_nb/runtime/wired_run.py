@@ -53,7 +53,7 @@ class RunningEngine(Struct):
     recording: Recording | None = None
     is_child: bool = False
     children_at_gates: Callable[[Collection[str], str], Mapping[str, bool]] = _no_children
-    """By branch that child runs continue in: whether all that is active in them waits at gates."""
+    """By branch in which child runs are active: whether all that is active in them waits at gates."""
 
     async def work(self) -> RunResult:
         """Run to the end, and bind the result."""

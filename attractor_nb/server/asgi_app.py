@@ -137,7 +137,7 @@ def _answering(serve: Any) -> Any:
             return problem_response(problem)
         except AttractorError as error:
             return problem_response(problem_of(error))
-        except ClientDisconnect:  # nobody reads this
+        except ClientDisconnect:  # the response has no reader
             return problem_response(Problem(400, "request", "The request ended early"))
         except Exception:  # an internal error: it is logged, and the client learns only that
             LOGGER.exception("%s %s", request.method, request.url.path)

@@ -91,7 +91,7 @@ class RunChannel:
         *,
         when_closed: Callable[[RunChannel], None] = lambda _: None,
     ) -> None:
-        """Make the channel; ``start`` has it follow.
+        """Make the channel; ``start`` begins to follow.
 
         Args:
             place: The directory of the run.

@@ -68,13 +68,13 @@ class Streams:
             if last_id and channel.is_closed and stream.is_at_end:
                 stream.close()
                 return None
-        except BaseException:  # an interrupt, too: nobody else closes it
+        except BaseException:  # an interrupt, too: no other code closes it
             stream.close()
             raise
         return stream
 
     def leave(self, run_id: str, channel: RunChannel) -> None:
-        """A consumer has gone. Where nobody is left to hear a run of another process it is not followed."""
+        """A consumer has gone. A run of another process is not followed once it has no consumer."""
         self.open_count -= 1
         channel.listeners -= 1
         is_known = self._channels.get(run_id) is channel
@@ -105,7 +105,7 @@ class Streams:
         live = service.live(run_id)
         kept = self._channels.get(run_id)
         if kept is not None and kept.is_current and not (kept.is_closed and live):
-            return kept  # and not that of a run that had ended and now continues again here
+            return kept  # and not that of a run that had ended and is active again here
         channel = RunChannel(
             place,
             live,
@@ -118,7 +118,7 @@ class Streams:
         return channel
 
     def _forget_finished(self, run_id: str, channel: RunChannel) -> None:
-        """Let go of a channel of a run that has ended, unless somebody has still to be sent its end."""
+        """Let go of a channel of a run that has ended, unless a consumer has not received its end yet."""
         if self._channels.get(run_id) is channel and not channel.listeners:
             del self._channels[run_id]
 

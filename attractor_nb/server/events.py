@@ -43,7 +43,7 @@ class EventStreamResponse(Response):
         self._is_sending = True
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send until the run ends, or the consumer goes, as ASGI has it."""
+        """Send until the run ends or the consumer goes (ASGI)."""
         del scope
         sending = asyncio.create_task(self._send_all(send))
         leaving = asyncio.create_task(_left(receive))

@@ -60,7 +60,7 @@ class Guard:
         self._tickets = tickets
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one connection, as ASGI has it."""
+        """Serve one connection (ASGI)."""
         if scope["type"] == "websocket":  # nothing here speaks it
             await send({"type": "websocket.close", "code": _POLICY_VIOLATION})
             return

@@ -132,7 +132,7 @@ def get_all_questions(call: Call) -> Reply:
 def answer(call: Call) -> Reply:
     """Take an answer; when this is answered it is in the log."""
     given = call.body
-    if given.answered_by == BY_PAGE and call.server.settings.is_proxied:  # Jupyter let its user in, and nobody else
+    if given.answered_by == BY_PAGE and call.server.settings.is_proxied:  # Jupyter let only its user in
         given = given.model_copy(update={"answered_by": account.signed_here(BY_PAGE)})
     return Reply(take_answer(call.server.service, call.path["id"], call.path["qid"], given))
 

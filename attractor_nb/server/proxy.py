@@ -1,7 +1,7 @@
 """In Jupyter: the server behind jupyter-server-proxy, with a card in JupyterLab's launcher.
 
-Jupyter asks for the login and lets nobody else through; it looks at the Host, for it alone is reached from
-outside. Then it shows our token, which nobody else has: not the browser, no page, no command line. The server
+Jupyter asks for the login and lets only its users through; it looks at the Host, for it alone is reached from
+outside. Then it shows our token, which nothing else has: not the browser, no page, no command line. The server
 listens on a socket file in a folder of this user (on Windows, at a port), and gives nothing away without the
 token, the page included.
 """
@@ -109,7 +109,7 @@ def _listen_at(path: str) -> socket.socket:
 def _command(port: int, unix_socket: str) -> list[str]:
     """The command line; what is returned is a template of the proxy's, in which braces stand for values."""
     place = unix_socket or str(port)
-    # Jupyter starts it in its own working directory, which may be a folder that somebody cloned.
+    # Jupyter starts it in its own working directory, which may be a cloned folder.
     parts = own_python("-m", "attractor_nb.server.proxy", place, str(_runs_base()), str(os.getpid()))
     return [part.replace("{", "{{").replace("}", "}}") for part in parts]
 

@@ -1,7 +1,7 @@
 """Automatic resume of the runs that a lost server of the same root was working on (docs/server.md, "The end").
 
 A server that starts takes up the abandoned runs that servers of its root had begun, a few at a time and each
-as if somebody had asked for it: the same lock, the same question of trust, the same bound on runs under way.
+as if a user had asked for it: the same lock, the same question of trust, the same bound on runs under way.
 A run that was resumed several times without a result may be what ends the server, and is left.
 """
 

@@ -154,7 +154,7 @@ _SWEEP_EVERY: Final = 200
 
 
 def _nothing(run_id: str) -> None:
-    """Keep no record: nobody asked for one."""
+    """Keep no record: the request has no key."""
     del run_id
 
 
@@ -244,7 +244,7 @@ class Ledger:
             lock.release()
 
     def _sweep(self) -> None:
-        """Forget keys that nobody will send again."""
+        """Forget keys that are too old to be sent again."""
         oldest = time.time() - KEPT_SECONDS
         with contextlib.suppress(OSError), os.scandir(self._place) as entries:
             for entry in entries:

@@ -41,7 +41,7 @@ WAITS: Final = "its server was lost; it is about to be resumed"
 KEPT_RUNS: Final = 32
 STOP_SECONDS: Final = 10.0
 _HOW: Final[dict[str, Any]] = {"interviewer": "deferred", "is_shown": False}
-"""Gates wait for an answer that comes by a request; nobody shows the run in this process."""
+"""Gates wait for an answer that comes by a request; no view shows the run in this process."""
 _OF_ITS_OWN: Final[dict[str, Any]] = {"isolation": WORKSPACE}
 """Runs of requests work in their own workspace, never where the server was started (ruling 41)."""
 
@@ -88,7 +88,7 @@ class RunService:
             return dict(self._live)
 
     def run(self, run_id: str) -> Run:
-        """A run: live, or as its directory has it now."""
+        """A run: live, or as it is stored now."""
         if run := self.live(run_id):
             return run
         place = run_place(self.root, run_id)
@@ -290,7 +290,7 @@ def posted_pipeline(source: str, **options: Any) -> Pipeline:
 
 
 def _own_place(logs_root: Path) -> dict[str, Any]:
-    """The place for a run that somebody may have begun elsewhere: its own, if it has one already."""
+    """The place for a run that another process may have begun: its own, if it has one already."""
     return {} if place_facts(logs_root).get("isolation") else dict(_OF_ITS_OWN)
 
 

@@ -1,7 +1,7 @@
 """The runs of a root: the directory that an id means, and those that a server that comes back takes up.
 
 A small file for each, beside the runs, written before the run is. It names the root by its path and its place
-on the disk, which nobody knows who makes a directory elsewhere: what was copied or downloaded is nobody's to
+on the disk, which the author of a directory elsewhere cannot know: a copied or downloaded run must not
 continue unasked. A kernel lock for each lets one server at a time decide about a run.
 """
 

@@ -1,4 +1,4 @@
-"""A server as a process has it: its socket, its connections, its open files, its signals, its end.
+"""A server as a process: its socket, its connections, its open files, its signals, its end.
 
 A connection that is closed while something arrives is reset, and a reset may take away what was sent just
 before it: the answer. So it is closed in one direction first, and what arrives then is let go, within bounds.
@@ -126,7 +126,7 @@ class Connection(H11Protocol):
             return
         self._is_lingering = True
         if self.cycle is not None and not self.cycle.response_complete:  # pyright: ignore[reportUnnecessaryComparison] - None before the first request
-            self.cycle.disconnected = True  # nobody waits for a body that cannot be read
+            self.cycle.disconnected = True  # a body that cannot be read is not waited for
             self.cycle.message_event.set()
         line.write_eof()
         line.resume_reading()
@@ -144,7 +144,7 @@ class Connection(H11Protocol):
 
 
 class _Line(asyncio.Transport):
-    """The transport as uvicorn has it: closing it asks its connection to."""
+    """The transport that uvicorn receives: closing it asks its connection to."""
 
     def __init__(self, line: asyncio.Transport, end: Callable[[], None]) -> None:
         super().__init__()

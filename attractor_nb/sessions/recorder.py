@@ -1,7 +1,7 @@
 """A session kept by the events of runs: of the fan-outs of one, or of the runs of a map.
 
 Events are taken in memory; a separate thread writes what they changed, at most every 100 ms and
-always at the end, so that a slow disk holds nobody up. A fault of the status file is never the run's.
+always at the end, so that a slow disk delays no agent. A fault of the status file is never the run's.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class SessionRecorder:
         assert self._tracker is not None, "a session has just begun"
         session = self._tracker.update(lambda session: _folded(session, batch))
         if session.is_ended and _ends_session(batch[-1][0]):
-            # Not when somebody else ended it: what still comes belongs to that session, and is dropped.
+            # Not when another process ended it: what still comes belongs to that session, and is dropped.
             self._tracker = None
 
     def _begin(self, agents: list[dict[str, str]]) -> None:
@@ -223,7 +223,7 @@ def _ends_session(change: Change) -> bool:
 
 
 def _folded(session: Session, batch: Sequence[_Timed]) -> Session:
-    """The session after all changes that it allows: somebody may have cancelled an agent meanwhile."""
+    """The session after all changes that it allows: an agent may have been cancelled meanwhile."""
     for change, at in batch:
         if session.is_ended:
             break
@@ -550,7 +550,7 @@ def _finish_all() -> None:
     """Before our process ends: what was written is in the logs, unless an agent continues for too long."""
     copies = dict(_COPIES)
     for end in copies.values():
-        with contextlib.suppress(OSError):  # somebody closed the descriptor itself
+        with contextlib.suppress(OSError):  # the descriptor itself was closed
             end()
     deadline = time.monotonic() + EXIT_SECONDS
     for copy in copies:

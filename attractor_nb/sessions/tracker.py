@@ -1,7 +1,7 @@
 """One session's ``status.json``: changed under a kernel lock (ruling 33), and followed by readers.
 
 The lock dies with its holder, and a change is in the file before the call that made it returns:
-whatever is killed, at whichever moment, nothing that was acknowledged is lost and nobody waits for
+whatever is killed, at whichever moment, nothing that was acknowledged is lost and no process waits for
 the dead. Readers need no lock, for the file is only ever replaced as a whole.
 """
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 MAX_STATUS_BYTES: Final = 32 * 1024 * 1024
 PATIENCE_SECONDS: Final = 30.0
-"""A change takes milliseconds; who holds the lock so long is stopped, and says so to nobody."""
+"""A change takes milliseconds; a process that holds the lock longer is stopped, and cannot say so."""
 _POLL_SECONDS: Final = 0.01
 
 INTERVAL_SECONDS: Final = 0.25

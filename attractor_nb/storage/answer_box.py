@@ -4,7 +4,7 @@ They lie in a folder of the user's state directory: an answer until the owner of
 reply until it was read. Of a message the same is true, and all that is said of answers here.
 
 The rule: the owner claims an answer by renaming the one file that it is, the sender withdraws it by removing that file.
-So of both exactly one happens, and a sender who gave up knows that nobody will act on the answer any more. An
+So of both exactly one happens, and a sender who gave up knows that the answer has no effect any more. An
 answer counts for seconds only: what a killed sender left behind answers no question that is asked again later, and
 the box is swept when it is opened an hour later.
 
@@ -43,7 +43,7 @@ _POLL_SECONDS: Final = 0.05
 _TICK_SECONDS: Final = 2.0
 """No disk notes the time of a change more coarsely."""
 _STRAY_SECONDS: Final = 3600.0
-"""Nobody waits for what is older than that: by far longer than for an answer and its reply."""
+"""Older answers are not waited for: by far longer than for an answer and its reply."""
 _MAX_BYTES: Final = 4 * 1024 * 1024
 _FOLDER: Final = "answers"
 _GIVEN, _CLAIMED, _REPLY = ".given", ".claimed", ".reply"
@@ -99,13 +99,13 @@ class AnswerBox:
 
     @property
     def is_usable(self) -> bool:
-        """True if there is a place in which nobody but this user can put an answer."""
+        """True if there is a place in which only this user can put an answer."""
         if self._directory is None:
             return False
         return all(is_private(place) or not place.exists() for place in (self._directory, self._directory.parent))
 
     def hand_in(self, given: Boxed, patience: float = PATIENCE_SECONDS) -> AnswerReply | None:
-        """Hand an answer in and wait for what becomes of it; None when nobody claimed it: then it never counts."""
+        """Hand an answer in and wait for what becomes of it; None if it was not claimed: then it never counts."""
         if self._directory is None or not self.is_usable:
             return None
         token = self._prefix + os.urandom(8).hex()

@@ -81,7 +81,7 @@ class DirectoryStageFiles:
     def create_deferred(self, name: str, compose: Callable[[], str]) -> bool:
         """Write the text that ``compose`` gives into a new file; raises as ``write_text`` does.
 
-        It is the last word of an attempt, and nobody acts on it before the commit. So a new file is
+        It is the last word of an attempt, and nothing acts on it before the commit. So a new file is
         written in its place, which spares a rename: a kill at that moment leaves an empty file, of an
         attempt that was cut off.
 

@@ -38,7 +38,7 @@ _KINDS: Final = (MODEL_CALL, COMMAND_CALL, QUESTION)
 class Cassette(msgspec.Struct, frozen=True):
     """The content of a cassette file."""
 
-    backend: str = ""  #: The backend's name as it was recorded; of somebody's own a description that ends in "(own)".
+    backend: str = ""  #: The backend's name as it was recorded; of a user's own a description that ends in "(own)".
     calls: tuple[RecordedCall, ...] = ()  #: The recorded calls, in the order of stages and visits.
 
 
@@ -88,7 +88,7 @@ def add_to_cassette(disk: Disk, path: Path, added: Cassette) -> None:
 
 @contextlib.contextmanager
 def _locked(disk: Disk, path: Path) -> Generator[int]:
-    """The open directory of a file, with nobody else who writes a cassette there."""
+    """The open directory of a file, locked against other writers of cassettes."""
     try:
         parent = disk.open_directory(path.absolute().parent)
     except OSError as error:

@@ -186,5 +186,5 @@ def _rename_leftover(disk: Disk, path: Path, name: str) -> None:
                 hint="move it out of the run directory, then resume the run",
             )
         sweep(disk, leftover)
-        disk.sync(leftover)  # or a power loss brings back what was swept, at a place that nobody sweeps again
+        disk.sync(leftover)  # or a power loss brings back what was swept, at a place that is not swept again
         disk.rename(path.name, name, parent)

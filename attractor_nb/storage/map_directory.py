@@ -209,7 +209,7 @@ def map_is_no_run(path: Path) -> RunNotFound:
 
 
 def read_map(path: Path) -> dict[str, Any]:
-    """The manifest of a map; nobody needs to own it."""
+    """The manifest of a map; it needs no owner."""
     facts, problems = read_generations(path, MAP_NAME, MapManifest.from_plain)
     if facts is None and problems:
         raise CheckpointCorrupt(

@@ -98,7 +98,7 @@ class MemoryStageFiles:
         self._texts[name] = text
 
     def create_deferred(self, name: str, compose: Callable[[], str]) -> bool:
-        """Write a new file, when somebody reads it: of most stages nobody does. Whether it is new."""
+        """Write a new file once it is read; those of most stages never are. Returns True if it is new."""
         if self._directory_files is not None:
             return self._directory_files.create_deferred(name, compose)
         self._compose()
@@ -173,7 +173,7 @@ class MemoryStageFiles:
 
 
 class MemoryRunStore:
-    """The store of a run that nobody will resume (``protocols.RunStore``).
+    """The store of a run that cannot be resumed (``protocols.RunStore``).
 
     Attributes:
         logs_root: Where the run directory is once something needed one; removed at the end.

@@ -1,6 +1,6 @@
 """Folders of ours in a directory that may have come from a stranger: the cache's, the server's, child runs'.
 
-Whoever made the directory may have planted links in place of our folders. What we list, write and delete there would
+The author of the directory may have planted links in place of our folders. What we list, write and delete there would
 then be files of the user elsewhere: a link in their place is refused. The directory itself is the user's choice.
 """
 

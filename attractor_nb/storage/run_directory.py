@@ -116,7 +116,7 @@ def make_runs_base(disk: Disk, base: Path, *, is_synced: bool) -> None:
     """Make the directory in which runs are made, unless it is there.
 
     One that is made here has a ``.gitignore`` with ``*``: ``git add -A``, ``git stash -u`` and ``git clean -fd`` leave
-    the runs alone (ruling 49). A directory that somebody else made stays as it is, unless it is in ``.attractor``.
+    the runs alone (ruling 49). A directory that was there before stays as it is, unless it is in ``.attractor``.
     """
     is_new = not os.path.lexists(base)
     make_directory(disk, base, is_synced=is_synced)

@@ -236,7 +236,7 @@ def _keep(key: tuple[str, int, int], known: _Known) -> None:
 
 
 def _entries(home: int) -> tuple[list[str], list[str]]:
-    """The directories in a runs base, and temporary files that somebody writes, or wrote and was killed."""
+    """The directories in a runs base, and temporary files of writers, live or killed."""
     names: list[str] = []
     strays: list[str] = []
     with os.scandir(home) as entries:
@@ -357,7 +357,7 @@ def _read(home: int, base: Path) -> _Known:
 
 
 def _write(home: int, base: Path, lines: dict[str, KeptLine], strays: list[str]) -> None:
-    """Replace the file, where it is ours to write: in no run and no map, and in nobody else's folder."""
+    """Replace the file, where it is ours to write: in no run and no map, and in no other user's folder."""
     if os.fstat(home).st_uid != os.geteuid():
         return
     if any(os.path.lexists(base / name) for name in (EVENT_LOG_NAME, MAP_NAME)):

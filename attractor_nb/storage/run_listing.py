@@ -186,7 +186,7 @@ class Dependencies(msgspec.Struct, frozen=True):
 
     places: tuple[str, ...]  #: The directory itself, which is empty, and those inside in which the run continued.
     names: tuple[str, ...]  #: Names of the files that were read there, if they are there.
-    asks_lock: bool  #: The line holds only as long as nobody owns one of the places.
+    asks_lock: bool  #: The line holds only as long as none of the places has an owner.
 
 
 ENDED_FILES: Final = (EVENT_LOG_NAME, MANIFEST_NAME, TAGS_NAME)
@@ -263,7 +263,7 @@ def _dependencies_of_run(
 ) -> Dependencies | None:
     path, is_stopped = summary.logs_root, summary.status in GOES_ON
     is_inside = all(place.is_relative_to(path) for place in current.places)
-    # A run that was to continue in a restart whose manifest nobody could read: it may have one by now.
+    # A run that was to continue in a restart whose manifest could not be read: it may have one by now.
     is_between = summary.status == ABANDONED and (
         current.manifest.get("status") == RESTARTED or isinstance(current.last, PipelineRestarted)
     )

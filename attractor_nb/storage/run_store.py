@@ -274,7 +274,7 @@ class DirectoryRunStore:
             raise
         try:
             self._manifest.merge({"restarted_as": os.path.relpath(path, self._root.path)})
-        except BaseException:  # an interrupt, too: nobody else has it yet, and a resume must find it free
+        except BaseException:  # an interrupt, too: no caller has it yet, and a resume must find it free
             fresh.close()
             raise
         return fresh

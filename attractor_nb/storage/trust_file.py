@@ -137,7 +137,7 @@ def state_directory() -> Path | None:
 
 
 def is_private(directory: Path) -> bool:
-    """True if nobody but this user (and root) can have put a file there."""
+    """True if only this user (and root) can have put a file there."""
     try:
         facts = directory.stat()
     except OSError:

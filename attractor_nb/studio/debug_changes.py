@@ -100,7 +100,7 @@ class Changing(Stops):
 
         Args:
             key: The key.
-            value: The value, as JSON has it.
+            value: The value, as JSON.
             branch: Path or name of the branch; the longest pause by default.
         """
         paused = self._paused_walk(branch)

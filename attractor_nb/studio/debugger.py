@@ -134,7 +134,7 @@ def _row(key: str, value: Any) -> dict[str, Any]:
 
 
 def _read(text: str) -> Any:
-    """A value as somebody writes it: JSON, or else the text itself."""
+    """A value as it is written: JSON, or else the text itself."""
     try:
         return read_bounded_json(text)
     except ValueError:
@@ -340,7 +340,7 @@ class Debugger(Changing, Rerunning):
         return () if self._debugging is None else tuple(self._debugging.session.breakpoints)
 
     def break_at(self, *breakpoints: str) -> Self:
-        """Set breakpoints, also while the run continues.
+        """Set breakpoints, also while the run is active.
 
         Args:
             *breakpoints: ``plan``, ``plan@2`` (its second visit), ``plan->review``, ``after:plan``,
@@ -388,7 +388,7 @@ class Debugger(Changing, Rerunning):
         live = self._live()
         if self._work.is_in_this_loop and self.stop is None:
             raise RunError(
-                "the run continues in this event loop, and waiting here would stop it",
+                "the run is active in this event loop, and waiting here would stop it",
                 hint="use `await run.debugger.stopped()`",
             )
         return live.session.wait(timeout)

@@ -196,7 +196,7 @@ def _marked(sentence: str, mark: str) -> str:
 def _ending(run: Execution) -> str:
     view = run.view
     if not run.is_done:
-        return "the run continues"
+        return "the run is still active"
     reason = f": {view.reason}" if view.reason else ""
     return {"success": "the run succeeded", "fail": f"the run failed{reason}"}.get(
         view.status.value, f"the run stopped{reason}"

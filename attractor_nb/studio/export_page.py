@@ -160,7 +160,7 @@ def _stages(run: Execution) -> tuple[dict[str, Any], dict[str, Any]]:
         node, visit = record.node_id, record.number
         try:
             plain = inspect_visit(run, past, known).to_plain(TEXT_LIMITS[0], with_files=True, with_place=False)
-        except AttractorError as error:  # one stage that cannot be read keeps nobody from the others
+        except AttractorError as error:  # one stage that cannot be read does not hide the others
             plain = {"node": node, "visit": visit, "status": "", "problems": [error.message]}
         visits.setdefault(node, []).append(visit_line(known, run).to_plain())
         plain.pop("visits", None)

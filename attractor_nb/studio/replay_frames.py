@@ -1,6 +1,6 @@
 """A run as frames: one for each event, with what it changed in the picture and in the context.
 
-With the first picture and the frames a view can show any moment of the run without asking anybody: a
+With the first picture and the frames a view can show any moment of the run without a request: a
 slider in a notebook, an exported page. Pure functions over events; nothing is read here.
 """
 

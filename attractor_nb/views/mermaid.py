@@ -75,7 +75,7 @@ def _state_lines(graph: Graph, view: RunView) -> Iterator[str]:
 
 
 def _sign(view: RunView | None, node_id: str) -> str:
-    """The letter of a state before the label: colour alone tells nobody."""
+    """The letter of a state before the label: colour alone is not accessible."""
     state = None if view is None else view.nodes.get(node_id)
     if state is None or state.status is NodeStatus.PENDING:
         return ""

@@ -45,7 +45,7 @@ class Shape(StrEnum):
     FAN_IN = "fan-in"
     HOUSE = "house"
     MISSING = "missing"
-    """An id that edges name and nobody declared."""
+    """An undeclared id that edges name."""
     STACK = "stack"
     """Branches that are drawn as one box."""
 

@@ -1,4 +1,4 @@
-"""The one line about a run: what it is doing, or how it ended and which call comes next."""
+"""The one line about a run: what it is doing, or how it ended and what to call then."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.outcome import Usage
 
 _SILENT_TYPES: Final = frozenset({"start", "exit", "conditional", "parallel", "parallel.fan_in"})
-"""Handler types whose results nobody looks at."""
+"""Handler types whose results are not worth a look."""
 
 
 def run_summary(
@@ -44,17 +44,16 @@ def run_summary(
     if view.status is RunStatus.INTERRUPTED and view.next_node:
         parts.append(f"{'before' if is_paused else 'at'} {view.next_node}")
     name = name or handle or "run"
-    if call := _next_call(view, graph, name, handle or name):
-        parts.append(f"next: {call}")
-    return "   ".join(parts)
+    parts.append(_next_step(view, graph, name, handle or name))
+    return "   ".join(part for part in parts if part)
 
 
-def _next_call(view: RunView, graph: Graph, name: str, handle: str) -> str:
-    """The result worth a look after the end, or how to continue."""
+def _next_step(view: RunView, graph: Graph, name: str, handle: str) -> str:
+    """The call that shows the last result after the end, or that continues the run; empty for none."""
     if view.status is RunStatus.INTERRUPTED or view.bound in MAP_BOUNDS:  # a row alone has none of these
-        return f"{handle}.resume()"
+        return f"continue with {handle}.resume()"
     if view.bound:
-        return f"{handle}.resume({view.bound}=…)"
+        return f"continue with {handle}.resume({view.bound}=…)"
     if not view.status.is_ended:
         return ""
     wanted = {NodeStatus.FAIL} if view.status is RunStatus.FAIL else set(NodeStatus)
@@ -63,7 +62,7 @@ def _next_call(view: RunView, graph: Graph, name: str, handle: str) -> str:
         for node_id, state in view.nodes.items()
         if state.status in wanted and node_id in graph.nodes and graph.handler_types[node_id] not in _SILENT_TYPES
     ]
-    return f'{name}["{max(reached)[1]}"]' if reached else ""
+    return f'see {name}["{max(reached)[1]}"]' if reached else ""
 
 
 def duration_text(seconds: float) -> str:

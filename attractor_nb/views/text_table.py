@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.outcome import Usage
 
 SHOWN_NODES: Final = 500
-"""A cell keeps what it shows, and nobody reads more."""
+"""Most rows shown: a cell keeps all its output."""
 _NO_STATE: Final = NodeState()
 _NO_PASS: Final = EdgeState()
 

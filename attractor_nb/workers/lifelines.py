@@ -4,7 +4,7 @@ A lifeline says that the work is to end (the run was stopped, or the coordinator
 along. Where the coordinator cannot be reached there is none: the work then ends on its own at its time
 limit, and its output travels with the report.
 
-Workers on this machine connect to a Unix socket in a directory that nobody else may enter. Dask's
+Workers on this machine connect to a Unix socket in a directory that no other user may enter. Dask's
 workers are heard through their scheduler, wherever they are.
 """
 
@@ -55,7 +55,7 @@ class Lifeline(Protocol):
         ...
 
     async def hold(self, cut: Callable[[], object]) -> None:
-        """Call ``cut`` once when the work is to end; continues until it is cancelled."""
+        """Call ``cut`` once when the work is to end; runs until it is cancelled."""
         ...
 
     def say(self, channel: str, text: str) -> None:
@@ -89,7 +89,7 @@ class NoLifeline:
         """It travels with the report."""
 
     def end(self) -> None:
-        """Nobody listens."""
+        """Ignore it: there is no listener."""
 
 
 class SocketLifeline(NoLifeline):

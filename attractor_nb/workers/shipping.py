@@ -169,7 +169,7 @@ class Shipping:
         waiting = asyncio.wrap_future(future)
         try:
             await self._watch(waiting, subject)
-        except BaseException:  # cancelled, too: a worker must not continue for nobody
+        except BaseException:  # cancelled, too: a worker must not continue without a caller
             await self._cut(future, waiting, listener)
             raise
         try:
@@ -205,7 +205,7 @@ class Shipping:
                 raise WorkerLost(f"the worker of {subject} was lost: {problem}")
 
     async def _await_workers(self, subject: str) -> None:
-        """Wait until there is anybody to ship to."""
+        """Wait until there is a worker to ship to."""
         now = asyncio.get_running_loop().time
         give_up = now() + self._wait_seconds
         while problem := self._cluster.known_problem:
@@ -240,7 +240,7 @@ class Shipping:
                 raise
             except Exception as error:  # noqa: BLE001 - what executors raise is theirs
                 self._let_go(executor)
-                # Somebody else's task broke it, and nothing of this one was begun: the next one takes it.
+                # Another task broke it, and nothing of this one was begun: the next one takes it.
                 if is_last or not isinstance(error, BrokenExecutor):
                     raise refusal_of(error) from None
         raise AssertionError("the last try returns or raises")

@@ -151,7 +151,7 @@ def test_the_summary_for_programs_has_usage_by_run_stage_and_attempt(tmp_path):
     ]
     assert "≥ $0.25 (1 call unpriced)" in in_words(result)
     for seen in (result, Run.load(tmp_path / "run").result()):
-        assert str(seen).endswith('18 tokens   ≥ $0.25 (1 call unpriced)   next: run["a"]')
+        assert str(seen).endswith('18 tokens   ≥ $0.25 (1 call unpriced)   see run["a"]')
         assert "used: 18 tokens, ≥ $0.25 (1 call unpriced)" in str(seen["a"])
         assert "  visit 1, attempt 1: 3 tokens, unpriced" in str(seen["a"])
     assert "used 18 tokens, ≥ $0.25 (1 call unpriced)" in run.details()

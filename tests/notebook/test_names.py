@@ -34,7 +34,7 @@ def shell(tmp_path, monkeypatch):
 
 
 def shown(shell, capsys, *cells):
-    """What the last cell printed, or showed as its value."""
+    """The output of the last cell, printed or as its value."""
     for cell in cells:
         capsys.readouterr()
         assert shell.run_cell(cell).success
@@ -42,27 +42,27 @@ def shown(shell, capsys, *cells):
 
 
 @pytest.mark.parametrize(
-    ("cells", "call"),
+    ("cells", "step"),
     [
-        (["review = talk.run(stop_after=1)\nreview.result()", "print(review)"], "review.resume()"),
-        (["review = talk.run(stop_after=1)\nresult = review.result()", "print(result)"], "review.resume()"),
-        (["review = talk.run()\nreview.result()", "print(review)"], 'review["say"]'),
-        (["result = talk.run(wait=True)", "print(result)"], 'result["say"]'),
-        (["review = talk.run()", "review.result()"], 'review["say"]'),
-        (["talk.run(wait=True)"], '_["say"]'),
-        (["review = talk.run()\nreview.result()", "print(review.replay())"], 'review["say"]'),
-        (["print(talk.run(wait=True))"], 'run["say"]'),
+        (["review = talk.run(stop_after=1)\nreview.result()", "print(review)"], "continue with review.resume()"),
+        (["review = talk.run(stop_after=1)\nresult = review.result()", "print(result)"], "continue with review.resume()"),
+        (["review = talk.run()\nreview.result()", "print(review)"], 'see review["say"]'),
+        (["result = talk.run(wait=True)", "print(result)"], 'see result["say"]'),
+        (["review = talk.run()", "review.result()"], 'see review["say"]'),
+        (["talk.run(wait=True)"], 'see _["say"]'),
+        (["review = talk.run()\nreview.result()", "print(review.replay())"], 'see review["say"]'),
+        (["print(talk.run(wait=True))"], 'see run["say"]'),
         (["review = talk.run(stop_after=1)\nreview.result()\nagain = review.resume()\nagain.result()",
-          "print(again)"], 'again["say"]'),
-        (["runs = [talk.run(stop_after=1)]\nruns[0].result()", "print(runs[0])"], "run.resume()"),
+          "print(again)"], 'see again["say"]'),
+        (["runs = [talk.run(stop_after=1)]\nruns[0].result()", "print(runs[0])"], "continue with run.resume()"),
     ],
 )  # fmt: skip
-def test_next_names_the_variable_that_the_user_has(shell, capsys, cells, call):
-    assert f"next: {call}" in shown(shell, capsys, *cells)
+def test_the_next_step_names_the_variable_that_the_user_has(shell, capsys, cells, step):
+    assert step in shown(shell, capsys, *cells)
 
 
 def test_the_name_that_is_shown_for_the_value_of_a_cell_works_in_the_next_one(shell, capsys):
-    assert 'next: _["say"]' in shown(shell, capsys, "talk.run(wait=True)")
+    assert 'see _["say"]' in shown(shell, capsys, "talk.run(wait=True)")
     assert "[Simulated]" in shown(shell, capsys, 'print(_["say"].response)')
 
 
@@ -70,9 +70,9 @@ def test_another_run_under_the_usual_name_is_not_meant(shell, capsys):
     out = shown(
         shell, capsys, "run = talk.run(wait=True)\nreview = talk.run(stop_after=1)\nreview.result()", "print(review)"
     )
-    assert "next: review.resume()" in out
+    assert "continue with review.resume()" in out
 
 
 def test_without_the_extension_the_line_is_as_ever(shell, capsys):
     unload_ipython_extension(shell)
-    assert 'next: run["say"]' in shown(shell, capsys, "review = talk.run(wait=True)\nprint(review)")
+    assert 'see run["say"]' in shown(shell, capsys, "review = talk.run(wait=True)\nprint(review)")

@@ -935,7 +935,7 @@ def test_pipelines_that_say_for_each_of_themselves_count_as_levels_ruling_52(tmp
 
 def test_a_node_that_only_says_the_type_for_each_is_an_error_in_words():
     pipeline = Pipeline(FRAME.format(body="a [type=for_each] start -> a -> done"))
-    (found,) = [each for each in pipeline.judged_for_a_run() if each.is_error]
+    (found,) = [each for each in pipeline.run_diagnostics() if each.is_error]
     assert found.message == 'no handler is registered for the type "for_each" of "a": a run is refused'
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from attractor_nb import Outcome, Pipeline, Run
 from attractor_nb.engine.debug_control import DebugSession
-from attractor_nb.errors import ContextValueError, OptionError, RunError, RunStands
+from attractor_nb.errors import ContextValueError, OptionError, RunAtBreakpoint, RunError
 from attractor_nb.model.events import DebuggerChanged, DebuggerMoved, DebuggerStopped, RunWarning, StageCompleted
 from attractor_nb.runtime.handles import handle
 from attractor_nb.testing import ManualClock
@@ -404,14 +404,14 @@ def test_a_call_that_waits_for_the_end_says_that_the_run_stands(debug, monkeypat
     monkeypatch.setattr(handle, "PAUSE_SECONDS", 0.0)
     run = debug(CHAIN, "plan")
     run.debugger.wait_for_stop(WAIT)
-    with pytest.raises(RunStands, match="stopped before `plan`") as refused:
+    with pytest.raises(RunAtBreakpoint, match="stopped before `plan`") as refused:
         run.result(WAIT)
     assert "run.debugger.continue_()" in refused.value.hint
 
     async def waits():
         await run
 
-    with pytest.raises(RunStands):
+    with pytest.raises(RunAtBreakpoint):
         asyncio.run(waits())
     run.debugger.continue_()
     assert run.result(WAIT).status == "success"
@@ -646,7 +646,7 @@ def test_what_a_node_is_pinned_to_or_mocked_by_is_text(debug):
 def test_nothing_that_stands_still_within_the_time_is_a_timeout_and_the_run_goes_on(make):
     free = threading.Event()
     run = make(CHAIN, backend=lambda prompt: str(free.wait(WAIT))).run(durability="none", is_shown=False)
-    with pytest.raises(TimeoutError, match=r"the run did not stop within 0.01 s; it continues"):
+    with pytest.raises(TimeoutError, match=r"the run did not stop within 0.01 s; it is still running"):
         run.debugger.wait_for_stop(0.01)
     free.set()
     assert run.result(WAIT).status == "success"

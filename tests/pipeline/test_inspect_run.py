@@ -321,7 +321,7 @@ def test_a_stage_that_goes_on_is_running_and_shows_what_it_sent(tmp_path):
         found = made.inspect("draft")
         assert (found.status, found.prompt, found.response, found.why_next) == ("running", "draft", None, None)
         assert [step.node for step in made.explain().steps] == ["start"]
-        assert made.explain().ending == "the run continues"
+        assert made.explain().ending == "the run is still active"
     finally:
         may_end.set()
     made.result()

@@ -30,7 +30,7 @@ def test_a_run_returns_at_once_and_its_result_can_be_waited_for(make):
     go = threading.Event()
     run = make("a start -> a -> done", backend=lambda prompt: str(go.wait(60))).run(durability="none")
     assert (run.status, run.is_done) == ("running", False)
-    with pytest.raises(TimeoutError, match="it continues"):
+    with pytest.raises(TimeoutError, match="it is still running"):
         run.result(0.01)
     go.set()
     assert run.result(60) is run.result(60)

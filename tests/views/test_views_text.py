@@ -203,18 +203,18 @@ FAILED = {
 @pytest.mark.parametrize(
     ("view", "line"),
     [
-        (RunView(status=RunStatus.SUCCESS, stages=5, nodes=DONE), '✓ success   5 stages   next: run["check"]'),
+        (RunView(status=RunStatus.SUCCESS, stages=5, nodes=DONE), '✓ success   5 stages   see run["check"]'),
         (
             RunView(status=RunStatus.FAIL, stages=1, reason="no model", nodes=FAILED),
-            '✕ fail   1 stage   no model   next: run["implement"]',
+            '✕ fail   1 stage   no model   see run["implement"]',
         ),
         (
             RunView(status=RunStatus.INTERRUPTED, stages=2, reason="paused", next_node="b"),
-            "‖ paused   2 stages   before b   next: run.resume()",
+            "‖ paused   2 stages   before b   continue with run.resume()",
         ),
         (
             RunView(status=RunStatus.INTERRUPTED, stages=2, reason="cancelled", next_node="b"),
-            "‖ interrupted   2 stages   cancelled   at b   next: run.resume()",
+            "‖ interrupted   2 stages   cancelled   at b   continue with run.resume()",
         ),
         (RunView(status=RunStatus.RUNNING), "● running   0 stages"),
         (RunView(), "– ready   0 stages"),

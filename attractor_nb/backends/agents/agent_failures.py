@@ -243,7 +243,7 @@ def error_of(failure: AgentFailure, dialect: Dialect, now: datetime) -> StageErr
 
     Returns:
         ``RetryableError`` for what is transient, ``TerminalError`` with a remedy for what stays wrong, and
-        a ``StageError`` for what nobody knows.
+        a ``StageError`` for an unknown failure.
     """
     reason = _reason(failure, dialect.name)
     if failure.exit_code < 0 or failure.exit_code in _ENDED_CODES:

@@ -57,7 +57,7 @@ class Listener:
 
         Args:
             dialect: What the lines mean.
-            scope: The stage's; None outside a run, where nobody is told.
+            scope: The stage's; None outside a run, where nothing is announced.
             now: A clock, in seconds.
         """
         self.transcript = Transcript()
@@ -300,7 +300,7 @@ class BackgroundWork:
             self._open.pop(call.ends_work, None)
 
     def take(self, work: WorkBegan | WorkEnded) -> None:
-        """Work began, continues in the background from now on, or ended."""
+        """Work began, runs in the background from now on, or ended."""
         if isinstance(work, WorkBegan):
             self._began(work)
         else:
@@ -322,7 +322,7 @@ class BackgroundWork:
 
     @property
     def is_going_on(self) -> bool:
-        """True if some continues in the background."""
+        """True if some is still running in the background."""
         return any(work.is_background for work in self._open.values())
 
     def problem(self) -> str:
@@ -358,7 +358,7 @@ class Transcript:
 
     @property
     def is_waiting(self) -> bool:
-        """True if it may still hear of work that continues in the background."""
+        """True if it may still hear of work that is running in the background."""
         return self._work.is_going_on
 
     @property
@@ -473,7 +473,7 @@ class Transcript:
         if answer.is_denied and len(self.denied) < MAX_OPEN_CALLS:
             self.denied.append((call.tool if call else "") or "a tool")
         if call is None:
-            return None  # of a call that nobody saw there is nothing to tell
+            return None  # a call that was not announced has no end to announce
         return ToolCall(call, known[1] if known else now, _cut_text(answer.result), _cut_text(answer.error))
 
 
@@ -532,7 +532,7 @@ def priced_model(provider: str, model: str) -> ModelName:
 ANSWER_GRACE_SECONDS: Final = 5.0
 """Between its last word and its end: it keeps its session, and ends its servers."""
 WORK_GRACE_SECONDS: Final = 600.0
-"""The same while work of its own continues in the background, of which it may still hear."""
+"""The same while work of its own is running in the background, of which it may still hear."""
 
 
 class SaysWhenOver(Protocol):

@@ -162,7 +162,7 @@ def _certificates(*named: str | None) -> ssl.SSLContext:
 
 @lru_cache(maxsize=1)
 def _no_certificates() -> ssl.SSLContext:
-    """For connections that are not encrypted: it trusts nobody, and reads nothing."""
+    """For connections that are not encrypted: it trusts no certificate, and reads nothing."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
@@ -212,7 +212,7 @@ def _made(target: Target, address: str, key: str, http: httpx2.AsyncClient) -> M
 def _google(target: Target, address: str, key: str, http: httpx2.AsyncClient) -> Model[Any]:
     """A model of Google's.
 
-    Its package makes another client and contexts for certificates beside ours, which nobody uses. It is given some that
+    Its package makes another client and contexts for certificates beside ours, which stay unused. It is given some that
     read nothing of the environment: else a proxy there would keep it from a server on this machine.
     """
     from google.genai import Client  # noqa: PLC0415 - as above

@@ -177,7 +177,7 @@ class MeteredRequests:
             paced.end()
 
     def _check(self, response: ModelResponse) -> None:
-        """Refuse an answer that is none, and warn of one whose end nobody knows."""
+        """Refuse an empty answer, and warn of one whose end is unknown."""
         match answer_ending(response):
             case Ending.BROKEN:
                 raise CallFailed(cut_short(self.target))
@@ -298,7 +298,7 @@ class PacedText:
                 self._timer = self._loop.call_later(left, self.flush)
 
     def flush(self) -> None:
-        """Hand on what waits; half a character continues waiting for the other half."""
+        """Hand on what waits; half a character waits for the other half."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -81,7 +81,7 @@ class Request:
     #: Failures after which the next is asked, though it would be asked the same: ``overlong``, ``refusal``.
     fallback_on: frozenset[str]
     effort: str  #: Reasoning effort: low, medium or high.
-    is_effort_asked: bool  #: Somebody wrote the effort; else it is the system's default.
+    is_effort_asked: bool  #: The effort was set; else it is the system's default.
     temperature: float | None  #: Sampling temperature, or None for the provider's.
     max_tokens: int | None  #: Longest response in tokens, or None for the provider's limit.
     system_prompt: str  #: The system prompt, or empty.
@@ -283,7 +283,7 @@ def takes_text_alone(target: Target) -> bool:
 
 
 def is_unknown(target: Target) -> bool:
-    """True if nobody can tell what a model takes: it is somewhere else, and its name says nothing."""
+    """True if it is unknown what a model takes: it is somewhere else, and its name says nothing."""
     is_elsewhere = bool(target.base_url) or target.endpoint is not None
     return is_elsewhere and not read_model(target.model).provider
 

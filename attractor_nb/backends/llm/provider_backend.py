@@ -404,7 +404,7 @@ class Pools:
 
     @asynccontextmanager
     async def use(self, make: Callable[[], Clients]) -> AsyncGenerator[Clients]:
-        """The clients of this loop; where nobody shares any, some for this one call."""
+        """The clients of this loop; where none are shared, some for this one call."""
         with self._lock:
             pool = self._by_loop.get(asyncio.get_running_loop())
             if pool is not None and pool.clients is None:

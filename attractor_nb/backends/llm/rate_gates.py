@@ -124,7 +124,7 @@ class RateGate:
             while self._queue:
                 try:
                     self._queue[0].loop.call_soon_threadsafe(self._queue[0].is_first.set)
-                except RuntimeError:  # its loop is closed: nobody waits any more
+                except RuntimeError:  # its loop is closed, and its waits with it
                     self._queue.popleft()
                 else:
                     return

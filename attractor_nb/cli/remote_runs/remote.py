@@ -261,7 +261,7 @@ def follow_events(
             yield from _one_stream(client, run_id, place, tell)
         except OptionError as error:
             if not place.last_id:
-                raise  # nobody was there in the first place
+                raise  # there was no server in the first place
             problem = error
         except (OSError, HTTPException) as error:
             problem = RunError(f"the stream of run {run_id} broke: {error}")

@@ -168,7 +168,7 @@ class Journal:
     def contexts(self) -> Iterator[tuple[Event, Mapping[str, Any]]]:
         """Each event that counts with the context behind it, of the branch that it is in.
 
-        For who looks at all of them: the mapping is the same one that continues changing.
+        For who looks at all of them: the mapping is the same one that keeps changing.
         """
         contexts = {"": dict(self._base)}
         for event in self.counted:

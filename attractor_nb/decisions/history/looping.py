@@ -215,7 +215,7 @@ def _ending(
     if left is not None and left.next_node:
         return f"then {_decision(left, by_commit.get(id(left)))[4]}"
     if not is_ended:
-        return "the run continues"
+        return "the run is still active"
     return "" if not rounds else "then the run did not return to it"
 
 

@@ -56,7 +56,7 @@ def all_route_reasons(
     Args:
         plan: The graph as it is now.
         journal: What was recorded.
-        resolve: Gives the value that a recorded one stands for: large ones are kept elsewhere.
+        resolve: Gives the value of a recorded reference: large values are kept elsewhere.
     """
     state, diamonds = RunState(plan.start), diamonds_of(plan)
     for event, values in journal.contexts():

@@ -35,7 +35,7 @@ DEFAULT: Final = "default"
 class ValueChoice:
     """A value and who gave it."""
 
-    value: str  #: The value; empty when nobody gave one.
+    value: str  #: The value; empty if none was given.
     #: ``node``, ``stylesheet``, ``node [...]`` (a default block), ``graph``, ``model's name`` (a provider that it
     #: tells), ``backend`` (its default), or ``default`` (the system's).
     origin: str

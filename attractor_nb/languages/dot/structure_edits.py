@@ -1,7 +1,7 @@
 """Adding, removing and renaming nodes, adding and removing edges: the text after it (pure).
 
 A node that only edges name (ruling 4) is a node only as long as they do. Where a change would make one vanish
-that nobody spoke of, it is declared first, just where it is first named.
+that was not named, it is declared first, just where it is first named.
 """
 
 from __future__ import annotations

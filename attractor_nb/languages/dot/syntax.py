@@ -1,6 +1,6 @@
 """The syntax tree of a DOT text: what was written, in order, with every offset.
 
-Offsets are pairs of integers; ``DotTree.span`` turns a pair into a span when somebody asks. Values are
+Offsets are pairs of integers; ``DotTree.span`` turns a pair into a span on demand. Values are
 kept as written: ``literals`` reads them, ``lower`` says what the statements mean. The tree knows nothing
 of defaults, scopes or types.
 """

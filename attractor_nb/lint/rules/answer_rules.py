@@ -94,7 +94,7 @@ def _is_hooked(thing: Graph | Node, name: str) -> bool:
 
 
 def _may_call(survey: Survey, node: Node) -> bool:
-    """True if a node's handler calls tools, as far as anybody can know: those of a user's own may."""
+    """True if a node's handler calls tools, as far as is known: those of a user's own may."""
     kind = survey.types[node.id]
     return _calls_tools(survey, node) or kind not in BUILT_IN_TYPES or kind in survey.options.taken_over
 

@@ -141,7 +141,7 @@ def type_known(survey: Survey) -> Iterator[Finding]:
 
 
 def _unknown_type(survey: Survey, node: Node, message: str) -> Finding:
-    # Nobody who misspelt the type of a stage meant an end of the run (ruling 40).
+    # A misspelt type of a stage was not meant as an end of the run (ruling 40).
     near = nearest(node.type, sorted(survey.options.known_types - {"start", "exit"}))
     suffix = suggestion(near)
     meant = with_value(Scope.NODE, "type", node.type, near) if near else None

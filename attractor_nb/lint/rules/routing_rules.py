@@ -24,7 +24,7 @@ _DECIDED: Final = BUILT_IN_TYPES - _CHOOSERS
 """Types for which the engine decides by conditions, weights and the alphabet."""
 
 MAX_ROWS: Final = 2_000
-"""Tables beyond this are not looked at: nobody wrote such conditions to be complete."""
+"""Tables beyond this are not looked at: such conditions were not written to be complete."""
 
 _OTHER: Final = "\N{SUBSTITUTE}other"
 _ROUTED: Final = (StageStatus.SUCCESS, StageStatus.FAIL)

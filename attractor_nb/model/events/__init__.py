@@ -6,7 +6,7 @@ false. It carries the outcome, the context changes and the chosen next node, so 
 knows all that a live one knew. ``StageStarted`` is the intent record before each attempt.
 
 The stream stamps ``sequence``, ``time`` and ``run_id`` once, when the event is announced; otherwise
-nobody changes an event. Durable events are numbered 1, 2, 3 … without gaps within a run directory;
+an event never changes. Durable events are numbered 1, 2, 3 … without gaps within a run directory;
 an ephemeral event (``is_durable`` false) carries the number of the durable one before it.
 """
 

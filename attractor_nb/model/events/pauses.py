@@ -63,7 +63,7 @@ class InterviewCompleted(RunEvent, kw_only=True):
 
 
 class InterviewTimeout(RunEvent, kw_only=True):
-    """Nobody answered in time. ``duration`` in seconds."""
+    """A question had no answer in time. ``duration`` in seconds."""
 
     question: str = ""
     stage: str = ""
@@ -102,7 +102,7 @@ class InterviewInformed(RunEvent, kw_only=True):
 
 
 class DebuggerStopped(RunEvent, kw_only=True):
-    """The run, or a branch of it, is between two steps until somebody has it continue."""
+    """The run, or a branch of it, is stopped between two steps until it is continued."""
 
     node: str = ""  #: The stage that is next, or that has just ended.
     moment: str = always("before")  #: ``before`` the stage, or ``after`` it, with its outcome known and no edge chosen.

@@ -26,7 +26,7 @@ _FLOAT = re.compile(r"[+-]?([0-9]++(?:\.[0-9]*)?|\.[0-9]+)\Z")
 
 
 def attribute(scope: Scope, name: str) -> AttributeSpec | None:
-    """The table's row for a name in a scope, or None for an attribute of somebody else's."""
+    """The table's row for a name in a scope, or None for a foreign attribute."""
     return _INDEX.get((scope, name))
 
 

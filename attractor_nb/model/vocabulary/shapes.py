@@ -40,7 +40,7 @@ DEFAULT_TYPE: Final = "codergen"
 
 
 def type_of_shape(shape: str) -> str:
-    """The handler type a shape stands for by itself; an unknown shape stands for codergen (ruling 6).
+    """The handler type of a shape; that of an unknown shape is codergen (ruling 6).
 
     >>> type_of_shape("hexagon"), type_of_shape("star")
     ('wait.human', 'codergen')

@@ -271,7 +271,7 @@ def list_key(text: str) -> str:
 
 
 def meant_form(text: str) -> str:
-    """The text that somebody meant who wrote the list in another form; empty where nobody can tell.
+    """The text that the author of a list in another form meant; empty where that is unclear.
 
     >>> meant_form("${plan.verdict.files}"), meant_form("file in files"), meant_form("1 to 3")
     ('item in plan.verdict.files', 'item in files', '')

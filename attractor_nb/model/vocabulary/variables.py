@@ -1,6 +1,6 @@
 r"""Variables in the texts of stages: `$name`, `${name}`, `${tool.output:tail 4000}`, `${name:default …}` (ruling 34).
 
-One pass, no template language: what a variable stands for is put in its place and never looked at again.
+One pass, no template language: the value of a variable is put in its place and is never expanded again.
 `$$` is a dollar sign. What names nothing stays as it is written.
 
 - `$name`: an identifier, without dots, so that `$goal.` ends a sentence.
@@ -266,4 +266,4 @@ def _assignment(reader: EntryReader, position: int) -> tuple[Assignment, int]:
 
 
 if TYPE_CHECKING:
-    """Gives what a name stands for, or ``MISSING``."""
+    """Gives the value of a name, or ``MISSING``."""

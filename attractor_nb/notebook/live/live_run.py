@@ -407,7 +407,7 @@ class LiveRuns:
             return next((view for view in self._views if view.run is run), None)
 
     def present(self, run: ShownRun) -> LiveRun:
-        """Show a run that is about to start: in the current cell, or where somebody has asked for it."""
+        """Show a run that is about to start: in the current cell, or where it was asked for."""
         caught = self._caught.get()
         view = self.open(run, is_followed=True, is_shown=caught is None)
         if caught is not None:

@@ -111,7 +111,7 @@ class LiveMap:
 # the kernel is free; a saved notebook shows the last state on any page.
 
 SESSION_INTERVAL_SECONDS: Final = 1.0
-"""The seconds of what runs move on, and nobody's scrolling is disturbed."""
+"""The seconds of what runs move on, and scrolling is not disturbed."""
 
 
 def watch_session(
@@ -122,7 +122,7 @@ def watch_session(
 ) -> None:
     """Show a session in this cell until it has ended.
 
-    Where nobody looks on (nbconvert, papermill), and in a terminal, it is shown in its current state.
+    Without a user (nbconvert, papermill), and in a terminal, it is shown in its current state.
 
     Args:
         session_dir: The session; None for the active one of the working directory.

@@ -19,7 +19,7 @@ from concurrent.futures import CancelledError, Future, wait
 from concurrent.futures import wait as wait_for_end
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from attractor_nb.errors import OptionError, RunError, RunInterrupted, RunStands
+from attractor_nb.errors import OptionError, RunAtBreakpoint, RunError, RunInterrupted
 from attractor_nb.interrupts import held_interrupts
 from attractor_nb.logs import own_logger
 from attractor_nb.maybe_async import call_in_loop, is_running_here
@@ -110,10 +110,10 @@ class Handle(Generic[ResultT]):
             timeout: Seconds to wait at most.
 
         Raises:
-            TimeoutError: It has not ended in time; it continues.
+            TimeoutError: It has not ended in time; it is still running.
             GateWouldBlock: Waiting here would keep a gate's buttons from working.
             RunInterrupted: Ctrl-C or Stop: it was stopped and can be resumed.
-            RunStands: It is paused at a breakpoint, and nobody continues it.
+            RunAtBreakpoint: It is stopped at a breakpoint, and no live view can continue it.
             RunLocked: Another process took it over.
             RunError: It runs in the event loop that runs here.
             StorageError: Its directory could not be written.
@@ -131,7 +131,7 @@ class Handle(Generic[ResultT]):
                     left = SLICE_SECONDS if give_up is None else min(SLICE_SECONDS, give_up - time.monotonic())
                     wait_for_end({future}, max(0.0, left))
                     if give_up is not None and time.monotonic() >= give_up and not future.done():
-                        raise TimeoutError(f"{self._work.what} has not ended in {timeout} s; it continues")
+                        raise TimeoutError(f"{self._work.what} has not ended in {timeout} s; it is still running")
                     self._check_wait(is_blocking=True)
                 if not interrupt.is_noted:
                     return future.result()
@@ -183,7 +183,7 @@ class Handle(Generic[ResultT]):
                 return
 
     def _check_wait(self, *, is_blocking: bool) -> None:
-        """Continue to wait, or raise when nobody can end the wait."""
+        """Continue to wait, or raise when nothing can end the wait."""
         check_wait([gate for gate in self.gates if not gate.is_with_interviewer], is_blocking=is_blocking)
         stop, now = next(iter(self.stops), None), time.monotonic()
         if stop is None or can_be_clicked(is_blocking=is_blocking):
@@ -191,7 +191,7 @@ class Handle(Generic[ResultT]):
         elif self._pause is None or self._pause[0] is not stop:
             self._pause = stop, now
         elif now - self._pause[1] >= PAUSE_SECONDS:
-            raise RunStands(
+            raise RunAtBreakpoint(
                 f"{self._work.what} is {stop} and cannot end",
                 hint="continue it first: run.debugger.continue_(), or step()",
             )
@@ -244,7 +244,7 @@ def _nothing() -> None:
 
 
 def _take_error(waiting: asyncio.Future[Any]) -> None:
-    """Retrieve an exception that nobody awaits any more, so that asyncio does not log it."""
+    """Retrieve an exception that is not awaited any more, so that asyncio does not log it."""
     if not waiting.cancelled():
         waiting.exception()
 
@@ -273,7 +273,7 @@ class HostedTask:
     Attributes:
         future: Its result or exception, for any thread.
         title: What it does, in words.
-        is_asked_to_stop: Somebody cancelled it.
+        is_asked_to_stop: It was cancelled.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, title: str = "") -> None:
@@ -359,12 +359,12 @@ _LIVE: set[HostedTask] = set()
 
 
 def live_jobs() -> frozenset[HostedTask]:
-    """The jobs of this process that have not ended and that nobody has asked to stop."""
+    """The jobs of this process that have neither ended nor been cancelled."""
     return frozenset(job for job in tuple(_LIVE) if not job.is_asked_to_stop)
 
 
 def stop_jobs(jobs: Collection[HostedTask], reason: str) -> None:
-    """Stop jobs that nobody waits for any longer, and wait for their end; an interrupt leaves at once.
+    """Stop jobs that no caller waits for, and wait for their end; an interrupt leaves at once.
 
     Args:
         jobs: The jobs.

@@ -31,7 +31,7 @@ class WaitingRule(Protocol):
 
 
 class ClickRule(Protocol):
-    """Says whether somebody can click while a call waits here."""
+    """True if a user can click while a call waits here."""
 
     def __call__(self, *, is_blocking: bool) -> bool:
         """True if a click arrives."""
@@ -91,7 +91,7 @@ def name_of(thing: object, *, of_run: bool = False) -> str:
 
 
 def are_runs_shown() -> bool:
-    """True if somebody shows runs, and so can take answers to gates."""
+    """True if a view shows runs, and so can take answers to gates."""
     return bool(_presenters)
 
 
@@ -108,5 +108,5 @@ def check_wait(gates: Sequence[Gate], *, is_blocking: bool) -> None:
 
 
 def can_be_clicked(*, is_blocking: bool) -> bool:
-    """True if somebody sees the runs and can click while a call waits here."""
+    """True if a user sees the runs and can click while a call waits here."""
     return any(rule(is_blocking=is_blocking) for rule in tuple(_click_rules))

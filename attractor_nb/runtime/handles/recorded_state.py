@@ -147,19 +147,19 @@ def directory_before(stored: StoredRun) -> Path | None:
 
 
 class StoredValues:
-    """Large values of a run that has ended, read from its directory when somebody asks for them."""
+    """Large values of a run that has ended, read from its directory on demand."""
 
     def __init__(self, logs_root: Path) -> None:
         self._logs_root = logs_root
 
     def externalize(self, key: str, value: Any) -> dict[str, Any]:  # noqa: ARG002 - the interface of value stores
-        """Refuse: the directory belongs to nobody now."""
+        """Refuse: the directory has no owner now."""
         raise OptionError(f"the run has ended; {key!r} is too large to be kept in its context")
 
     def resolve(self, reference: Mapping[str, Any]) -> Any:
         """The value behind a reference."""
         disk = Disk()
-        with held_interrupts():  # or the open directory would be nobody's to close
+        with held_interrupts():  # or the open directory would never be closed
             root = RunDirectory(disk, self._logs_root)
             try:
                 return ArtifactStore(SystemClock(), disk=disk, root=root).resolve(reference)

@@ -128,7 +128,7 @@ class RunResult(DisplayedPicture):
         visits: Committed visits of each node.
         context: The final context, a mapping.
         usage: What all model calls consumed, those of failed attempts too; of an attempt that was cut off
-            nobody knows.
+            it is not known.
         usage_by_node: The same by node, for those that said.
         duration: Running time in seconds.
         next_node: The node at which a resume continues, or empty.
@@ -304,7 +304,7 @@ class Known(Struct):
 
 
 class FollowedRun:
-    """The events of a run, folded when somebody looks."""
+    """The events of a run, folded when they are read."""
 
     def __init__(self) -> None:
         self._known = Known()

@@ -396,7 +396,7 @@ class Preparation(Struct, frozen=True):
     severity: Mapping[str, Severity] = field(default_factory=dict[str, Severity])
     runnable_types: frozenset[str] = frozenset()  #: Handler types that can be executed.
     schemas: frozenset[str] = frozenset()  #: Names of the schemas that are registered.
-    tools: frozenset[str] | None = None  #: Names of the functions that models may call; None when nobody has given any.
+    tools: frozenset[str] | None = None  #: Names of the functions that models may call; None if none were given.
     functions: frozenset[str] = frozenset()  #: Names of the functions that stages may call.
     #: Those of them that cannot be filled in as forms, and why.
     invalid_forms: Mapping[str, str] = field(default_factory=dict[str, str])

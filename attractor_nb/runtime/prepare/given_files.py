@@ -1,6 +1,6 @@
 """Files that the user names to be read whole: sources, rows, values of inputs, prompts.
 
-A name may lead to anything: a pipe to which nobody writes, a device without an end, a directory. None of them makes a
+A name may lead to anything: a pipe without a writer, a device without an end, a directory. None of them makes a
 command wait for nothing, or fill the memory.
 """
 
@@ -33,7 +33,7 @@ def read_file(path: Path, *, max_bytes: int = MAX_FILE_BYTES, encoding: str = "u
 
 
 def read_bytes(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> bytes:
-    """The content of a file. A pipe is read to its end if somebody writes to it, a device up to the bound."""
+    """The content of a file. A pipe is read to its end if it has a writer, a device up to the bound."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb", buffering=0) as file:

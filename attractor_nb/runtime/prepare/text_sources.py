@@ -167,7 +167,7 @@ def _whole(written: SourceText, path: Path) -> str:
 
 
 def with_text_files(written: SourceText, path: Path) -> SourceText:
-    """The text of a pipeline's file with the texts of files in it, for somebody who does not have them."""
+    """The text of a pipeline's file with the texts of files in it, for a reader who does not have them."""
     if MARK not in written.text:
         return written
     files, document = TextFiles(path.parent), read_dot(written)

@@ -1,7 +1,7 @@
 """Trust in the commands of a graph: the question before a run, and the answers to it.
 
 Text in the caller's own cell or call is the caller's; what was read from a file, a run directory or a
-stream is not, and somebody has to trust its commands. The question is about the graph that will run,
+stream is not, and the user has to trust its commands. The question is about the graph that will run,
 not about the place it came from: what changes there afterwards changes nothing here.
 """
 
@@ -302,7 +302,7 @@ def absolute_origin(origin: Origin | None) -> Origin | None:
 
 
 def untrusted(question: TrustQuestion) -> UntrustedSource:
-    """The refusal of a question that nobody can be asked."""
+    """The refusal where no person can be asked."""
     digits = question.surface.hash
     shown = _shortened(question.diff) or listed_commands(question.surface.commands)
     return UntrustedSource(

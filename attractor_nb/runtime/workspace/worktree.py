@@ -39,7 +39,7 @@ BRANCH_BEGINNING: Final = "attractor/"
 _BRANCH: Final = re.compile(rf"{BRANCH_BEGINNING}[A-Za-z0-9][A-Za-z0-9._-]{{0,199}}")
 _COMMIT: Final = re.compile(r"[0-9a-f]{7,64}")
 _PLAIN: Final = ("--no-ext-diff", "--no-textconv", "--no-renames")
-"""A diff that runs no command of anybody's settings."""
+"""A diff that runs no command of the user's or the repository's settings."""
 _LEFT: Final = "changes that no stage of the run has committed"
 _ELSE: Final = 'run it without isolation, or with isolation="workspace"'
 
@@ -283,7 +283,7 @@ class Worktree:
             return kept
 
     def _remove_lock(self) -> None:
-        """Take away the lock of a git that was killed here: the run is ours, so nobody else's is there."""
+        """Take away the lock of a git that was killed here: the run is ours, so no other git works there."""
         own = self._found(self._outer())
         if own is not None:
             (own / "index.lock").unlink(missing_ok=True)
@@ -399,7 +399,7 @@ class WorktreeIndex:
         """Commit what has changed; whether anything has.
 
         A lock of the index is waited for. One that stays was left by a git that was killed, or is held by one that
-        continues: it is left alone, and a copy of the index is used.
+        is still running: it is left alone, and a copy of the index is used.
         """
         lock = None
         for delay in (*LOCK_DELAYS_SECONDS, 0.0):

@@ -160,7 +160,7 @@ def context_of(service: RunService, run_id: str) -> ContextState:
 
 
 def stored_run(service: RunService, run_id: str) -> Run:
-    """A run as the disk has it: a live handle keeps the directory of its beginning until it ends."""
+    """A run as it is stored: a live handle keeps the directory of its beginning until it ends."""
     live = service.live(run_id)
     return service.run(run_id) if live is None else type(live).load(service.place(run_id), live.pipeline)
 
@@ -337,7 +337,7 @@ class _Artifacts:
         self._root = RunDirectory(disk, self._logs_root)
         try:
             return ArtifactStore(SystemClock(), disk=disk, root=self._root)
-        except BaseException:  # an interrupt, too: nobody else closes it
+        except BaseException:  # an interrupt, too: no other code closes it
             self._root.close()
             raise
 

@@ -363,7 +363,7 @@ function followOnDrawing(server, id, el, { text, name, onOpen, onClose }) {
   bar.append(
     line.element,
     makeButton("al-button", __("Open the run"), __("Its inspector and timeline"), () => onOpen(id, name)),
-    makeButton("al-button", __("Hide"), __("Take its states off the drawing; it continues"), onClose),
+    makeButton("al-button", __("Hide"), __("Take its states off the drawing; the run is not stopped"), onClose),
   );
   const said = make("p", "al-dim ad-note", "", { role: "status" });
   const trouble = make("p", "ap-said", "", { role: "alert" });

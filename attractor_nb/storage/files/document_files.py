@@ -189,7 +189,7 @@ class DocumentFolder:
 
 
 def _name_new(folder: int, temporary: str, name: str, mode: int) -> None:
-    """Give a new file its name, which nobody else may have taken meanwhile."""
+    """Give a new file its name, which must not have been taken meanwhile."""
     try:
         Disk().link(temporary, name, folder)
     except OSError as error:

@@ -1,6 +1,6 @@
 """A strict reader of JSON texts, and the one way in which we write them.
 
-What comes from a disk may have been written by anybody: duplicate keys, NaN, bottomless nesting and
+What comes from a disk has an unknown author: duplicate keys, NaN, bottomless nesting and
 texts without end are refused, with the place. It must not know what the JSON is about.
 """
 
@@ -45,7 +45,7 @@ def read_json(data: bytes | str, *, max_bytes: int = MAX_BYTES) -> Any:
 
 
 def read_own_json(data: bytes) -> Any:
-    """The value of a JSON text that ``json_bytes`` made, as somebody knows by its checksum, in a tenth of the time."""
+    """The value of a JSON text that ``json_bytes`` made, as its checksum proves, in a tenth of the time."""
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError):  # a lone surrogate, which msgspec does not read
@@ -92,7 +92,7 @@ def _described(value: object) -> str:
     """The representation of a value that has no form in JSON, whatever its class does."""
     try:
         return repr(value)
-    except Exception:  # noqa: BLE001 - it is somebody else's code
+    except Exception:  # noqa: BLE001 - it is foreign code
         return f"<{type(value).__name__}>"
 
 

@@ -93,7 +93,7 @@ def event_of(payload: bytes) -> Event:
     """The event of a JSON text; of one that says something twice, or too deep, none.
 
     A text that the encoder gives back byte for byte is what it says. Every other one is read with care: of
-    another version, with escapes that only we need, or of somebody else.
+    another version, with escapes that only we need, or foreign.
     """
     if payload.count(b"[") + payload.count(b"{") <= MAX_DEPTH:
         try:

@@ -1,7 +1,7 @@
 """The truth of a run: ``events.jsonl``, which is only ever appended to (ruling 29).
 
 An append that returned is in the log; with ``is_synced`` in a ``full`` log it survives a power loss.
-One that raised is not in the log. With ``is_synced`` it has also been made sure that nobody took the run
+One that raised is not in the log. With ``is_synced`` it has also been made sure that no process took the run
 over before (fencing, see ``FencedDisk``): such an append is a commit, and its caller acts on it.
 
 The file is widened with zeros ahead of the writing, because a flush is cheaper when the size of the file
@@ -150,7 +150,7 @@ class EventLog:
         """Check that the run is still ours, and that the log is still the file of that name (ruling 49).
 
         A program that works on the user's files may remove the log or put an older one in its place, as
-        ``git reset --hard`` does with a run that somebody committed. What is appended then goes to a file
+        ``git reset --hard`` does with a committed run. What is appended then goes to a file
         without a name. The log is put back, if the directory is still there, and takes nothing more.
         """
         if self._descriptor < 0:
@@ -173,7 +173,7 @@ class EventLog:
 
     def _put_back(self) -> None:
         """Write what was recorded under the name of the log again, so that a resume finds all of it."""
-        with contextlib.suppress(RunError):  # the directory is gone, or somebody else's: the error says so
+        with contextlib.suppress(RunError):  # the directory is gone, or has another owner: the error says so
             if self._check_lock is not None:
                 self._check_lock()
             data = read_from(self._descriptor, 0, self.offset)

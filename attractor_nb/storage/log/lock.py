@@ -104,7 +104,7 @@ class OwnerLock:
         """Put a separate lock file, locked already, in the place of the one that is held."""
         from filelock import Timeout  # noqa: PLC0415 - as in `_acquire`
 
-        # The new file is locked before it gets the name, so nobody can find it free. Of two who take over at once
+        # The new file is locked before it gets the name, so it is never found free. Of two who take over at once
         # both may reach the rename; the later one wins it, and the earlier one loses at its next look, if not at
         # the one with which `_acquire` ends.
         name = temporary_name()
@@ -115,13 +115,13 @@ class OwnerLock:
             raise _locked(self._root.path) from None
         self._lock = mine
         self._file = os.stat(name, dir_fd=self._root.descriptor, follow_symlinks=False).st_ino
-        if self._present_file() != held:  # somebody was faster, and is no frozen owner
+        if self._present_file() != held:  # another process was faster, and is no frozen owner
             disk.remove(name, self._root.descriptor)
             self.release()
             raise _locked(self._root.path)
         try:
             disk.rename(name, LOCK_NAME, self._root.descriptor)
-        except FileNotFoundError:  # somebody who took the run over meanwhile has swept it away
+        except FileNotFoundError:  # a process that took the run over meanwhile has swept it away
             self.release()
             raise _locked(self._root.path) from None
 
@@ -226,7 +226,7 @@ def _is_gone(owner: dict[str, Any]) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return True
-    except OSError:  # it is somebody else's
+    except OSError:  # it has another owner
         return False
     return False
 
@@ -253,7 +253,7 @@ def _locked(path: Path) -> RunLocked:
 
 
 def taken_over(path: Path, token: int) -> RunLocked:
-    """The error of an owner who has lost the run: who has it now."""
+    """The error of an owner who has lost the run, with the present owner."""
     owner = read_owner(path)
     is_known = _token_of(owner) > token
     by = f"{_who(owner)} (owner {owner['token']})" if is_known else "another process"

@@ -1,6 +1,6 @@
 """``status.json`` in both directions (appendix C; status-file-contract.md; ruling 27).
 
-The file may have been written by an agent that nobody trusts: whatever breaks the contract is
+The file may have been written by an untrusted agent: whatever breaks the contract is
 named precisely and believed in no part. It knows the contract, not when a file counts.
 """
 
@@ -29,7 +29,7 @@ MAX_NAMED = 3
 
 
 class StatusText(msgspec.Struct, frozen=True, gc=False):
-    """The text of a status.json, composed when it is called: of a run in memory nobody may ever read it."""
+    """The text of a status.json, composed when it is called: of a run in memory it may never be read."""
 
     outcome: Outcome  #: Outcome of the attempt.
     visit: int  #: Visit of the stage, by number.

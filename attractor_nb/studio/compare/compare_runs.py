@@ -145,7 +145,7 @@ def run_diff(
 ) -> Comparison:
     """Compare two runs: path, outcomes, prompts, responses, context, cost, time.
 
-    They may be of the same graph or of two; a run that continues is compared as far as it has come.
+    They may be of the same graph or of two; an active run is compared as far as it has come.
 
     Args:
         a: A run, its result, or its directory.

@@ -1,7 +1,7 @@
 """Two paths through a graph side by side: which steps belong together, and how they differ (pure).
 
 Steps are aligned as the lines of two texts are: the longest common way is kept, and what only one run did
-is between. Branches are aligned each for itself, for the order in which they continue is nobody's decision.
+is between. Branches are aligned each for itself, for no decision determines the order in which they continue.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def _matched(a: list[ComparedVisit], b: list[ComparedVisit]) -> Iterator[Pair]:
 
 
 def _by_number(a: list[ComparedVisit], b: list[ComparedVisit]) -> Iterator[Pair]:
-    """Pairs of equal node and visit: for loops so long that nobody reads them in order."""
+    """Pairs of equal node and visit: for loops that are too long to be read in order."""
     others = {(step.node, step.number): step for step in b}
     yield from (Pair(step, others.pop((step.node, step.number), None)) for step in a)
     yield from (Pair(None, step) for step in others.values())

@@ -366,7 +366,7 @@ def _selectors(graph: Graph, node_id: str) -> Iterator[Span]:
         return
     try:
         sheet = parse_stylesheet(embed_value(written.value))
-    except StylesheetSyntaxError:  # lint reports it; nobody knows what it selects
+    except StylesheetSyntaxError:  # lint reports it; what it selects is unknown
         return
     for rule in sheet.rules:
         if rule.selector.kind is SelectorKind.ID and rule.selector.name == node_id and rule.selector.span:

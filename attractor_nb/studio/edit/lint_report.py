@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FixPreview:
-    """The preview of fixes. Nothing is changed until somebody uses ``text``."""
+    """The preview of fixes. Nothing is changed until the caller uses ``text``."""
 
     text: str  #: The mended source.
     diff: str  #: The change as a unified diff; empty when there is nothing to fix.

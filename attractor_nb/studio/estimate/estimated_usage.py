@@ -300,7 +300,7 @@ def expect_route(
         plan: The changed graph.
         before: The graph that ran.
         journal: What was recorded, over the changed graph's attributes.
-        resolve: Gives the value that a recorded one stands for: large ones are kept elsewhere.
+        resolve: Gives the value of a recorded reference: large values are kept elsewhere.
     """
     walk = _Walk(plan, before, resolve)
     for event, values in journal.contexts():

@@ -166,7 +166,7 @@ def _verdict(plan: Plan, number: int, thing: object) -> Verdict:
         return Verdict(number, run.id, _ended(run), _expected_route(plan, run))
     except OptionError:
         raise
-    except AttractorError as error:  # one that is damaged or gone keeps nobody from the others
+    except AttractorError as error:  # one that is damaged or gone does not hide the others
         return Verdict(number, "", "unreadable", None, redacted(error.message))
 
 

@@ -82,7 +82,7 @@ class StageInspection(Displayed):
     workdir: str = ""  #: Working directory of commands, agents and tools of the run, or empty.
     problems: tuple[str, ...] = ()  #: Unreadable parts, with the reasons.
     mark: str = ""  #: Mark of the run's result, or empty (ruling 48).
-    #: The run that it is a stage of; None where nobody has it.
+    #: The run that it is a stage of; None if no caller has it.
     run: Execution | None = field(default=None, repr=False, compare=False)
     _read: Reader = field(default=lambda name, most: None, repr=False, compare=False)  # noqa: ARG005 - the interface of readers
     _sizes: dict[str, int] = field(default_factory=dict[str, int], repr=False, compare=False)
@@ -97,7 +97,7 @@ class StageInspection(Displayed):
 
         Args:
             limit: Characters of a text at most; ``cut`` says how long those are that were longer.
-            with_files: The texts of files as well, for where nobody can be asked for them.
+            with_files: The texts of files as well, for readers that cannot ask for them later.
             with_place: Where the files are, which says something of the machine.
         """
         cut: dict[str, int] = {}

@@ -330,7 +330,7 @@ def _several(runs: Any) -> list[Any]:
 
 
 def _past_of(given: Any) -> Execution:
-    """The run that somebody means: a handle, or what leads to its directory."""
+    """The run that a handle, or a path to its directory, names."""
     if isinstance(given, Execution):
         return given
     place = given.logs_root if isinstance(given, RunSummary) else given

@@ -117,7 +117,7 @@ class Timeline:
     start: float  #: When the run began, in seconds since 1970.
     end: float  #: When it ended, or the present.
     cuts: tuple[Cut, ...] = ()  #: Inactive periods, in order.
-    is_live: bool = False  #: It continues.
+    is_live: bool = False  #: The run is active.
     mark: str = ""  #: Mark of its result, or empty (ruling 48).
 
     def shown(self, moment: float) -> float:

@@ -97,7 +97,7 @@ _COUNTS_ROOM: Final = 36.0
 _COUNTS_HEIGHT: Final = 11.5
 _AVERAGE_CHAR: Final = 6.6
 _MAX_CHARS: Final = 400
-"""Nobody sees more of a text, however long it is."""
+"""More of a text is never visible."""
 _NOTED_TYPES: Final = frozenset({"parallel", *CHILD_RUN_TYPES})
 _NOTE_ROOM: Final = "12/20   wait_all: 2 of 4, 1 failed"
 """Room for the small line of a running fan-out, or of a node with a child run."""

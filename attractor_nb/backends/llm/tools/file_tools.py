@@ -95,7 +95,7 @@ def resolved_parts(text: str, root: Path) -> tuple[str, ...]:
 
 
 def is_private(parts: tuple[str, ...], real_root: Path) -> bool:
-    """True if a place below the working directory belongs to a run: nobody forges records.
+    """True if a place below the working directory belongs to a run: its records must not be forged.
 
     The working directory itself may be in one: the workspace of a run is.
     """
@@ -346,7 +346,7 @@ def cut_middle(text: str, characters: int) -> str:
 
 
 def shown_number(value: float) -> float | str:
-    """A number as JSON can hold it; one that JSON cannot, or nobody wants to read, as a text.
+    """A number as JSON can hold it; one that JSON cannot hold, or that is too long to be read, as a text.
 
     >>> shown_number(3), shown_number(float("nan")), shown_number(1 << 70_000)
     (3, 'nan', 'a number of 70001 bits')

@@ -131,7 +131,7 @@ class McpServers:
         if missing_packages("mcp"):
             raise TerminalError("MCP servers need mcp, which is not installed", hint=install_command("mcp"))
         await call(_load)
-        running = self._running.get(name)  # from here on nobody else looks: two stages start one server
+        running = self._running.get(name)  # no await from here on: two stages start one server
         if running is None or running.is_dead:
             if self._starts.get(name, 0) >= MAX_STARTS:
                 why = running.exit_report() if running else f"the MCP server {name!r} ends after each start"
@@ -155,7 +155,7 @@ class _Connection(Protocol):
 
     @property
     def way(self) -> str:
-        """The remedy if nobody answers."""
+        """The remedy if the server does not answer."""
         ...
 
     @property
@@ -386,7 +386,7 @@ def _connection(declared: ServerDeclaration, directory: Path | None) -> _Connect
 
 
 def _load() -> None:
-    """Import what takes seconds, and keep its tracebacks from the terminal where nobody has set up logging."""
+    """Import what takes seconds, and keep its tracebacks from the terminal where logging is not set up."""
     for module in ("mcp", "attractor_nb.backends.llm.tools.mcp_transports"):
         importlib.import_module(module)
     for name in _LOGGERS:

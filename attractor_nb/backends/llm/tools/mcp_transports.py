@@ -128,7 +128,7 @@ class _Lines:
         return "\n".join(text for line in rest if (text := line.decode("utf-8", "replace").strip()))
 
     def take(self, data: bytes) -> None:
-        """Take the next piece; a message that nobody waits for any more is dropped."""
+        """Take the next piece; a message that is not waited for any more is dropped."""
         from anyio import BrokenResourceError, ClosedResourceError  # noqa: PLC0415 - loaded by now
         from mcp.shared.message import SessionMessage  # noqa: PLC0415 - as above
         from mcp_types import jsonrpc_message_adapter  # noqa: PLC0415 - as above
@@ -210,7 +210,7 @@ class HttpConnection:
 
     @property
     def way(self) -> str:
-        """The remedy if nobody answers."""
+        """The remedy if the server does not answer."""
         return f"check its address, {self._declared.url}, and whether it runs there{self._proxy_words()}"
 
     def _proxy_words(self) -> str:

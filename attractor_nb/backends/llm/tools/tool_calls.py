@@ -77,7 +77,7 @@ class HookResult:
 
     @property
     def plain(self) -> tuple[str, int, str]:
-        """As an event has it."""
+        """The fields for an event."""
         return self.when, self.exit_code, self.message
 
 
