@@ -13,7 +13,8 @@ Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12,64}$")]
 Text = Annotated[str, StringConstraints(max_length=1_000_000)]
 Name = Annotated[str, StringConstraints(max_length=500)]
 Count = Annotated[int, Field(ge=1, le=1_000_000_000)]
-RUN_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$"
+RUN_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,199}(~row-[0-9]{1,9})?$"
+"""The name of a run's directory; of a row of a map the names of both directories, joined by a tilde."""
 EVENT_ID = r"^([0-9]{1,9}\.)?[0-9]{1,15}$"
 
 
