@@ -186,6 +186,23 @@ class RowsQuery(ListQuery):
     with_questions: bool = Field(default=False, description="List the questions of all runs that wait.")
 
 
+class MapQuery(ListQuery):
+    """A query for rows of a map; those that failed come first."""
+
+    words: Annotated[str, Field(max_length=500)] = Field(
+        default="", description="Only rows that have each of these words, in capitals or not."
+    )
+    status: Literal["", "success", "fail", "interrupted", "not_started", "running"] = ""
+    with_page: bool = Field(default=False, description="Add the parts of the page: facts, drawing, table.")
+
+
+class MapComparisonQuery(ListQuery):
+    """A query for the rows in which a map differs from another one."""
+
+    other: Annotated[str, StringConstraints(min_length=1, max_length=500)]
+    with_page: bool = Field(default=False, description="Add the content of the page.")
+
+
 class GraphQuery(Query):
     """In which form."""
 
