@@ -82,8 +82,8 @@ function startPage() {
   function route() {
     const asked = new URLSearchParams(location.hash.slice(1));
     const run = asked.get("run");
-    const go = (id) => {
-      location.hash = id ? `run=${encodeURIComponent(id)}` : "";
+    const go = (id, kind = "run") => {
+      location.hash = id ? `${kind}=${encodeURIComponent(id)}` : "";
     };
     show((el) => {
       if (run) return showRun(server, run, el, { go, way });
