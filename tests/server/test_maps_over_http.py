@@ -65,6 +65,14 @@ def test_a_row_is_forked_as_a_run_and_resumed_with_its_map(root, client):
     assert not client.get("/pipelines/triage~row-00002").json()["is_resumable"]
 
 
+def test_the_question_of_a_paused_row_names_the_way_to_resume_its_map(root, client, sources):
+    Pipeline(sources.gate).map([{}], map_dir=root / "gated", interviewer="pause", durability="fast", wait=True)
+    (asked,) = client.get("/pipelines/gated~row-00000/questions").json()["questions"]
+    assert asked["how"] == "attractor-nb map --resume gated asks it again"
+    refused = client.post(f"/pipelines/gated~row-00000/questions/{asked['id']}/answer", {"choice": "A"})
+    assert (refused.status_code, "map --resume gated" in refused.json()["hint"]) == (404, True)
+
+
 # -- the page of a map ---------------------------------------------------------------------------------------
 
 

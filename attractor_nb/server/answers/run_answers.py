@@ -422,7 +422,7 @@ def _not_waiting(
     if summary.is_live:
         hint = f"GET /pipelines/{run_id}/questions lists those that wait"
     elif summary.is_resumable:
-        hint = f"resume it first: POST /pipelines/{run_id}/resume; the same question is then asked again"
+        hint = f"resume it first: {_way_to_resume(run_id)}; the same question is then asked again"
     else:
         hint = f"the run is {summary.status}"
     return NoSuchGate(f"no gate {question[:80]} is waiting", hint=hint)
@@ -454,11 +454,16 @@ def _stored(run_id: str, summary: RunSummary) -> list[WaitingQuestion]:
     """The open questions in the log of a run that this server does not work on."""
     if not (summary.is_live or summary.is_resumable) or summary.kind != "run":
         return []
-    how = f"POST /pipelines/{run_id}/resume asks it again"
+    how = f"{_way_to_resume(run_id)} asks it again"
     if summary.is_live:
         how = "" if _takes_answers(summary) else f"it is asked by {process_of(summary.owner)}"
     waiting = open_questions(read_log(summary.current_directory).events)
     return [_question(run_id, summary.pipeline_name, event, how=how) for event in waiting.values()]
+
+
+def _way_to_resume(run_id: str) -> str:
+    map_id, sign, _ = run_id.partition(ROW_SIGN)
+    return f"attractor-nb map --resume {map_id}" if sign else f"POST /pipelines/{run_id}/resume"
 
 
 def _takes_answers(summary: RunSummary) -> bool:

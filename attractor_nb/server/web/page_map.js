@@ -111,7 +111,7 @@ export function showMap(server, id, el, { way }) {
       const found = await server.get(mapPath(id, "/comparison"), { other, limit: MAP_ROWS, with_page: true });
       return (at) => {
         const body = make("div", "", importHtml(found.page));
-        at.append(...found.headlines.map((words) => make("p", "am-note", words)), body);
+        at.append(...found.headlines.map((words) => make("p", "ap-map-line", words)), body);
         makeMapTable(body);
         return () => at.replaceChildren();
       };
