@@ -246,7 +246,7 @@ def test_a_server_that_dies_is_said_to_be_gone_and_taken_up_when_it_is_back(driv
         page.screenshot(path=str(pictures / "page_gone_dark.png"))
         server.start("--no-recover")
         page.locator(".ap-banner").wait_for(state="hidden")
-        page.locator(".ag-how", has_text="Resume it, and it is asked again.").wait_for()
+        page.locator(".ag-how", has_text="Resume it, and the question is asked again.").wait_for()
         page.screenshot(path=str(pictures / "page_abandoned_dark.png"))
         with page.expect_request(lambda asked: "/events?" in asked.url):
             page.locator(".ap-resume").click()  # whoever ran it is dead: it stands until somebody goes on with it
