@@ -91,6 +91,16 @@ class RowPair:
             return "B"
         return "≠" if "outcome" in self.differences else "≈" if self.differences else ""
 
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values."""
+        inputs = self.either.inputs
+        return {
+            "inputs": None if inputs is None else dict(inputs),
+            "differs": list(self.differences),
+            "a": None if self.a is None else row_plain(self.a),
+            "b": None if self.b is None else row_plain(self.b),
+        }
+
 
 class MapComparison(Displayed):
     """Two maps beside each other. Its ``repr`` is a table, in a notebook as HTML.
@@ -137,16 +147,20 @@ class MapComparison(Displayed):
         write_file(place, self._page())
         return place
 
-    def to_plain(self) -> dict[str, Any]:
-        """Everything as JSON values; of the rows those that differ."""
+    def to_plain(self, rows: Sequence[RowPair] | None = None) -> dict[str, Any]:
+        """Everything as JSON values; of the rows those that differ.
+
+        Args:
+            rows: A part of these rows.
+        """
         return {
             "is_same": self.is_same,
-            "a": _side_plain(self.a),
-            "b": _side_plain(self.b),
+            "a": side_plain(self.a),
+            "b": side_plain(self.b),
             "changes": list(self.changes),
             "transitions": [{"a": a, "b": b, "rows": count} for (a, b), count in self.transitions.items()],
             "same_rows": sum(pair.is_same for pair in self.rows),
-            "rows": [_pair_plain(pair) for pair in self.differing],
+            "rows": [pair.to_plain() for pair in (self.differing if rows is None else rows)],
         }
 
     def details(self, width: int = 0) -> str:
@@ -160,10 +174,11 @@ class MapComparison(Displayed):
     def _text(self, *, has_times: bool, width: int = 0) -> str:
         tables = (_shown_text(table, width) for table in self._tables(has_times=has_times))
         words = [*map(one_line, self.changes), self._words()]
-        heads = ("\n".join(_wrapped(lines, width)) for lines in (self._headlines(), words))
+        heads = ("\n".join(_wrapped(lines, width)) for lines in (self.headlines(), words))
         return "\n\n".join([*heads, *tables])
 
-    def _headlines(self) -> list[str]:
+    def headlines(self) -> list[str]:
+        """A line for each map."""
         sides = (("A", self.a), ("B", self.b))
         return [f"{name} {map_headline(side.view, has_times=False)}" for name, side in sides]
 
@@ -191,23 +206,31 @@ class MapComparison(Displayed):
             yield outputs
 
     def _page(self) -> str:
+        line = "\n".join(self.headlines())
+        body = self.page_body(MAX_PAGE_ROWS)
+        return redacted(table_page("Two maps beside each other", line, "map_page", "makeMapTable", body))
+
+    def page_body(self, most: int) -> Markup:
+        """The content of the page below its headlines.
+
+        Args:
+            most: The number of rows that are shown; those that differ come first.
+        """
         shown = [*self.differing, *(pair for pair in self.rows if pair.is_same)]
-        left, shown = len(shown) - MAX_PAGE_ROWS, shown[:MAX_PAGE_ROWS]
+        left, shown = len(shown) - most, shown[:most]
         limit = fitting_limit(row for pair in shown for row in (pair.a, pair.b) if row is not None)
         columns = _page_columns(shown, self.a.outputs, limit)
         notes = (*self.changes, self._words(), *([f"and {left:,} more rows, which are not shown"] if left > 0 else []))
-        body = joined([
+        return joined([
             _totals_html(_totals_table(self.a, self.b, has_times=True)),
             *(element("p", {"class": "am-note"}, one_line(words)) for words in notes),
             rows_table(columns, shown, [_LOOKS[pair.sign] for pair in shown]),
         ])  # fmt: skip
-        line = "\n".join(self._headlines())
-        return redacted(table_page("Two maps beside each other", line, "map_page", "makeMapTable", body))
 
     def _html(self, *, has_times: bool = False) -> str:
         parts = [
             style_sheet(compare_css()),
-            *(element("div", {"class": "headline"}, line) for line in self._headlines()),
+            *(element("div", {"class": "headline"}, line) for line in self.headlines()),
             *(element("div", {"class": "note"}, one_line(words)) for words in (*self.changes, self._words())),
             *(Markup(table.to_html()) for table in self._tables(has_times=has_times)),  # noqa: S704 - by our own builder
         ]
@@ -506,7 +529,8 @@ def _totals_html(table: Table) -> Markup:
 # -- plain values --------------------------------------------------------------------------------------------
 
 
-def _side_plain(side: MapRecord) -> dict[str, Any]:
+def side_plain(side: MapRecord) -> dict[str, Any]:
+    """A map as JSON values, without its rows."""
     view = side.view
     return {
         "map_id": side.map_id,
@@ -521,19 +545,8 @@ def _side_plain(side: MapRecord) -> dict[str, Any]:
     }
 
 
-def _pair_plain(pair: RowPair) -> dict[str, Any]:
-    row = pair.either
-    return {
-        "inputs": None if row.inputs is None else dict(row.inputs),
-        "differs": list(pair.differences),
-        "a": _row_plain(pair.a),
-        "b": _row_plain(pair.b),
-    }
-
-
-def _row_plain(row: RecordedRow | None) -> dict[str, Any] | None:
-    if row is None:
-        return None
+def row_plain(row: RecordedRow) -> dict[str, Any]:
+    """A row as JSON values; what is empty is left out."""
     plain = {
         "row": row.row,
         "status": row.status,

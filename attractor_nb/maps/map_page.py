@@ -103,22 +103,28 @@ def map_page(record: MapRecord, links: Mapping[int, str]) -> str:
         links: Addresses of the pages of rows, by number.
     """
     title = redacted(record.graph.label if record.graph is not None else "") or record.view.name or "a pipeline"
-    order = sorted(record.rows, key=lambda row: (_ORDER.index(row.status), row.row))
+    order = failures_first(record.rows)
     limit = fitting_limit(record.rows)
     shown = order[:MAX_ROWS]
-    notes = _notes(record, len(order) - len(shown), limit, has_links=bool(links))
+    notes = page_notes(record, len(order) - len(shown), limit, has_links=bool(links))
+    drawing = element("div", {"class": "am-drawing"}, map_drawing(record)) if record.graph is not None else Markup("")
     body = joined([
-        element("div", {"class": "am-top"}, _facts(record), _drawing(record)),
-        _table(record, shown, links, limit),
+        element("div", {"class": "am-top"}, map_facts(record), drawing),
+        map_table(record, shown, links, limit),
         *(element("p", {"class": "al-dim am-note"}, note) for note in notes),
     ])  # fmt: skip
-    text = table_page(f"Map of {title}", _line(record), "map_page", "makeMapTable", body)
+    text = table_page(f"Map of {title}", map_line(record), "map_page", "makeMapTable", body)
     clean = redacted(text)
     assert clean == text, "a secret was left in a page; every part of it should have been looked through"
     return text
 
 
-def _line(record: MapRecord) -> str:
+def failures_first(rows: Iterable[RecordedRow]) -> list[RecordedRow]:
+    """Rows in the order of the page."""
+    return sorted(rows, key=lambda row: (_ORDER.index(row.status), row.row))
+
+
+def map_line(record: MapRecord) -> str:
     """The status of the map in one line; the numbers are below."""
     view = record.view
     ended = f"{view.ended_count:,} of {view.row_count:,} rows"
@@ -136,7 +142,15 @@ def fitting_limit(rows: Iterable[RecordedRow]) -> int:
     return LIMITS[-1]
 
 
-def _notes(record: MapRecord, left: int, limit: int, *, has_links: bool) -> list[str]:
+def page_notes(record: MapRecord, left: int, limit: int, *, has_links: bool) -> list[str]:
+    """Notes below the table.
+
+    Args:
+        record: The map.
+        left: Number of rows that are not shown.
+        limit: Characters of a value.
+        has_links: The number of a row is a link to its page.
+    """
     notes = [f"and {left:,} more rows, which are not shown"] if left > 0 else []
     if limit < LIMITS[0]:
         notes.append(f"To keep this page small, values are cut to {limit:,} characters.")
@@ -145,7 +159,7 @@ def _notes(record: MapRecord, left: int, limit: int, *, has_links: bool) -> list
     return notes
 
 
-def _facts(record: MapRecord) -> Markup:
+def map_facts(record: MapRecord) -> Markup:
     """Totals, where the failures are, and what ran."""
     view = record.view
     stages = Counter(row.stage for row in record.rows if row.stage)
@@ -187,8 +201,8 @@ def _bar(record: MapRecord) -> Markup:
     return element("div", {"class": "am-bar", "role": "img", "aria-label": label or "no row has ended"}, *parts)
 
 
-def _drawing(record: MapRecord) -> Markup:
-    """The pipeline, with the stages in which rows failed."""
+def map_drawing(record: MapRecord) -> Markup:
+    """The pipeline as SVG, with the stages in which rows failed; empty when its text is lost."""
     if record.graph is None:
         return Markup("")
     failed = Counter(row.stage for row in record.rows if row.stage in record.graph.nodes)
@@ -196,14 +210,21 @@ def _drawing(record: MapRecord) -> Markup:
         node: NodeState(NodeStatus.FAIL, reason=f"{count:,} of {len(record.rows):,} rows failed")
         for node, count in failed.items()
     }
-    svg = Markup(render_svg(record.graph, states=states))  # noqa: S704 - by our own writer
-    return element("div", {"class": "am-drawing"}, svg)
+    return Markup(render_svg(record.graph, states=states))  # noqa: S704 - by our own writer
 
 
 # -- the table -----------------------------------------------------------------------------------------------
 
 
-def _table(record: MapRecord, rows: Sequence[RecordedRow], links: Mapping[int, str], limit: int) -> Markup:
+def map_table(record: MapRecord, rows: Sequence[RecordedRow], links: Mapping[int, str], limit: int) -> Markup:
+    """The table of rows.
+
+    Args:
+        record: The map.
+        rows: The rows that are shown.
+        links: Addresses of the pages of rows, by number.
+        limit: Characters of a value.
+    """
     looks = [(f"is-{row.status}", STATUS_WORDS.get(row.status, row.status)) for row in rows]
     return rows_table(_columns(record, links, limit), rows, looks)
 

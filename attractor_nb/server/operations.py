@@ -13,7 +13,7 @@ from attractor_nb.model.question import BY_PAGE
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.declared_inputs import plain_inputs
 from attractor_nb.server import requests, response_models
-from attractor_nb.server.answers import document_answers, run_answers, view_payloads
+from attractor_nb.server.answers import document_answers, map_answers, run_answers, view_payloads
 from attractor_nb.server.answers.run_answers import (
     DOT_TYPE,
     MERMAID_TYPE,
@@ -408,6 +408,16 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         response_models.ComparisonState,
         query=requests.ComparisonQuery,
         kind="views",
+    ),
+    # Maps.
+    _get("/maps/{id}", "getMap", map_answers.get_map, response_models.MapState, query=requests.MapQuery, kind="maps"),
+    _get(
+        "/maps/{id}/comparison",
+        "compareMaps",
+        map_answers.get_map_comparison,
+        response_models.MapComparisonState,
+        query=requests.MapComparisonQuery,
+        kind="maps",
     ),
     # The short names of spec 11.11.
     _post("/run", "run", submit, response_models.Accepted, requests.Submission, status=201, kind="short names"),

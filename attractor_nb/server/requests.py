@@ -13,7 +13,8 @@ Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12,64}$")]
 Text = Annotated[str, StringConstraints(max_length=1_000_000)]
 Name = Annotated[str, StringConstraints(max_length=500)]
 Count = Annotated[int, Field(ge=1, le=1_000_000_000)]
-RUN_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$"
+RUN_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,199}(~row-[0-9]{1,9})?$"
+"""The name of a run's directory; of a row of a map the names of both directories, joined by a tilde."""
 EVENT_ID = r"^([0-9]{1,9}\.)?[0-9]{1,15}$"
 
 
@@ -183,6 +184,23 @@ class RowsQuery(ListQuery):
         default="", description="Only runs whose row has each of these words, in capitals or not."
     )
     with_questions: bool = Field(default=False, description="List the questions of all runs that wait.")
+
+
+class MapQuery(ListQuery):
+    """A query for rows of a map; those that failed come first."""
+
+    words: Annotated[str, Field(max_length=500)] = Field(
+        default="", description="Only rows that have each of these words, in capitals or not."
+    )
+    status: Literal["", "success", "fail", "interrupted", "not_started", "running"] = ""
+    with_page: bool = Field(default=False, description="Add the parts of the page: facts, drawing, table.")
+
+
+class MapComparisonQuery(ListQuery):
+    """A query for the rows in which a map differs from another one."""
+
+    other: Annotated[str, StringConstraints(min_length=1, max_length=500)]
+    with_page: bool = Field(default=False, description="Add the content of the page.")
 
 
 class GraphQuery(Query):

@@ -142,6 +142,60 @@ class ComparisonState(Sent):
     legend: list[dict[str, str]]
 
 
+class MapFacts(Sent):
+    """A map, without its rows."""
+
+    map_id: str
+    pipeline: str
+    status: str
+    reason: str
+    is_simulated: bool
+    mark: str
+    counts: dict[str, int]
+    duration_seconds: float
+    usage: Plain
+
+
+class MapParts(Sent):
+    """The parts of the page of a map, as HTML and SVG without script."""
+
+    line: str
+    facts: str
+    drawing: str
+    table: str
+    notes: list[str]
+
+
+class MapState(MapFacts):
+    """A map, and a part of its rows; ``found`` is the number of rows that fit the query."""
+
+    id: str
+    is_live: bool
+    total: int
+    found: int
+    offset: int
+    rows: list[Plain]
+    page: MapParts | None = None
+
+
+class MapComparisonState(Sent):
+    """Two maps: all that differs, and a part of the rows that do; ``page`` is HTML without script."""
+
+    id: str
+    other: str
+    is_same: bool
+    a: MapFacts
+    b: MapFacts
+    changes: list[str]
+    transitions: list[Plain]
+    same_rows: int
+    found: int
+    offset: int
+    rows: list[Plain]
+    headlines: list[str]
+    page: str = ""
+
+
 class Choice(Sent):
     """A choice of a question."""
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _ID: Final = re.compile(RUN_ID)
+ROW_SIGN: Final = "~"
+"""Between the two names in the id of a row; no directory of a run has it in its name."""
 
 STARTED_PLACE: Final = ".server/runs"
 _SUFFIX: Final = ".json"
@@ -43,19 +45,30 @@ Owner = tuple[int, str]
 
 
 def run_place(root: Path, run_id: str) -> Path:
-    """The directory of a run."""
+    """The directory of a run, or of a row of a map; neither is behind a link."""
     missing = RunNotFound(f"there is no pipeline {run_id[:80]!r}", hint="GET /pipelines lists them")
     if _ID.fullmatch(run_id) is None:
         raise missing
-    place = root / run_id
-    try:
-        if stat.S_ISDIR(place.lstat().st_mode):
-            return place
-    except (FileNotFoundError, NotADirectoryError):
-        pass
-    except OSError as error:
-        raise storage_error(error, "read", place) from error
-    raise missing
+    place = root
+    for name in run_id.split(ROW_SIGN):
+        place /= name
+        try:
+            if not stat.S_ISDIR(place.lstat().st_mode):
+                raise missing
+        except (FileNotFoundError, NotADirectoryError):
+            raise missing from None
+        except OSError as error:
+            raise storage_error(error, "read", place) from error
+    return place
+
+
+def row_id(map_id: str, directory: str) -> str:
+    """The id of a row of a map, whose run directory is inside that of the map.
+
+    >>> row_id("2026-02-21T18-30-00Z-q7kd2m4x", "row-00012")
+    '2026-02-21T18-30-00Z-q7kd2m4x~row-00012'
+    """
+    return f"{map_id}{ROW_SIGN}{directory}"
 
 
 @dataclass(frozen=True, slots=True)

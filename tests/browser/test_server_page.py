@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from attractor_nb import Outcome, Pipeline
+
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
 REPOSITORY = Path(__file__).parents[2]
@@ -32,6 +34,13 @@ REVIEW = """digraph review {
   implement -> done
 }"""
 
+TRIAGE = """digraph Triage {
+  inputs="ticket"
+  start [shape=Mdiamond]
+  classify [prompt="Which team is this for? $ticket"]
+  done [shape=Msquare]
+  start -> classify -> done
+}"""
 
 SEEN = """seen => {
   Object.defineProperty(document, "visibilityState", { value: seen, configurable: true });
@@ -237,7 +246,7 @@ def test_a_server_that_dies_is_said_to_be_gone_and_taken_up_when_it_is_back(driv
         page.screenshot(path=str(pictures / "page_gone_dark.png"))
         server.start("--no-recover")
         page.locator(".ap-banner").wait_for(state="hidden")
-        page.locator(".ag-how", has_text="Resume it, and it is asked again.").wait_for()
+        page.locator(".ag-how", has_text="Resume it, and the question is asked again.").wait_for()
         page.screenshot(path=str(pictures / "page_abandoned_dark.png"))
         with page.expect_request(lambda asked: "/events?" in asked.url):
             page.locator(".ap-resume").click()  # whoever ran it is dead: it stands until somebody goes on with it
@@ -324,3 +333,41 @@ def test_under_a_prefix_on_a_phone_without_a_token_and_by_keys(driver, serve_pag
         assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), "nothing is cut off"
         page.keyboard.press("a")
         page.locator(".al-line[data-status=success]").wait_for()
+
+
+def test_a_map_is_opened_filtered_and_compared_and_its_row_is_a_run(driver, serve, pictures):
+    def triage(node, prompt, context):
+        return Outcome.fail("no such ticket") if context["ticket"] == "42" else f"<i>ticket {context['ticket']}</i>"
+
+    server = serve()
+    for name, backend in (("triage", triage), ("better", lambda prompt: "billing")):
+        rows = [{"ticket": str(number)} for number in (41, 42, 43)]
+        pipeline = Pipeline(TRIAGE, backend=backend)
+        pipeline.map(rows, map_dir=server.root / name, outputs=["last_response"], durability="fast", wait=True)
+    with open_page(driver, server.line) as page:
+        page.locator("tr[data-run=triage]").click()
+        page.locator(".am-table tbody tr").nth(2).wait_for()
+        assert page.url == f"{server.base}#map=triage"
+        assert page.locator(".am-table tbody tr").first.locator("td").first.inner_text() == "1"  # the failed one
+        assert page.locator(".am-table", has_text="<i>ticket 41</i>").count() == 1
+        assert page.locator(".am-bar .is-success").bounding_box()["width"] > 20  # the policy lets the shares through
+        page.locator(".am-drawing [data-node=classify].state-fail").wait_for()
+        page.screenshot(path=str(pictures / "page_map_light.png"), full_page=True)
+
+        page.get_by_label("Filter the rows by any text").fill("ticket 43")
+        page.locator(".am-count", has_text="1 of 3 rows").wait_for()
+        page.get_by_label("Filter the rows by any text").fill("")
+        page.locator(".am-choice", has_text="failed 1").click()
+        page.locator(".am-count", has_text="1 of 3 rows").wait_for()
+        page.locator(".am-choice", has_text="all 3").click()
+        page.locator(".am-count", has_text=re.compile("^3 rows")).wait_for()
+
+        page.locator(".ap-fold summary", has_text="Compare with another map").click()
+        page.get_by_label("The map to compare with").select_option("better")
+        page.locator(".ap-fold .am-table .is-outcome", has_text="failed: no such ticket").wait_for()
+        page.screenshot(path=str(pictures / "page_map_compared_light.png"), full_page=True)
+
+        page.locator(".ap-map-rows a", has_text="1").click()
+        page.locator("[data-node=classify].state-fail").wait_for()
+        page.locator(".ap-way").get_by_role("link", name="Map").click()
+        page.locator(".am-table").wait_for()

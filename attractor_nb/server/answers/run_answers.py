@@ -38,7 +38,7 @@ from attractor_nb.server.response_models import (
     StageFileText,
     WaitingQuestion,
 )
-from attractor_nb.server.server_runs import locked_elsewhere
+from attractor_nb.server.server_runs import ROW_SIGN, locked_elsewhere
 from attractor_nb.storage.checkpoint_file import read_checkpoint
 from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.log.event_log import read_log
@@ -78,14 +78,15 @@ def links_of(run_id: str) -> dict[str, str]:
 
 def line_of(service: RunService, summary: RunSummary) -> PipelineLine:
     """A run as a line of the list."""
-    return PipelineLine(**_facts(summary, service.live(summary.logs_root.name)))
+    run_id = summary.logs_root.name
+    return PipelineLine(**_facts(run_id, summary, service.live(run_id)))
 
 
 def status_of(service: RunService, run_id: str) -> PipelineStatus:
     """The status of a run; for one that cannot be read, the status of its line."""
     live = service.live(run_id)
     summary = service.summary(run_id)
-    facts = _facts(summary, live)
+    facts = _facts(run_id, summary, live)
     run = live or _readable(service, run_id, summary)
     view = run.view if run is not None else None
     return PipelineStatus(
@@ -212,13 +213,13 @@ def _question_count(service: RunService, run_id: str) -> int:
         return 0
 
 
-def _facts(summary: RunSummary, live: Run | None) -> dict[str, Any]:
+def _facts(run_id: str, summary: RunSummary, live: Run | None) -> dict[str, Any]:
     status = summary.status
     if live is not None and not live.is_done:
         status = live.status
     marks = summary.marks if live is None else live.view.marks.marks
     return {
-        "id": summary.logs_root.name,
+        "id": run_id,
         "run_id": summary.run_id,
         "name": redacted(summary.pipeline_name),
         "kind": summary.kind,
@@ -235,7 +236,7 @@ def _facts(summary: RunSummary, live: Run | None) -> dict[str, Any]:
         "note": redacted(summary.note),
         "is_here": live is not None,
         "is_live": summary.is_live or live is not None,
-        "is_resumable": summary.is_resumable and live is None,
+        "is_resumable": summary.is_resumable and live is None and ROW_SIGN not in run_id,
     }
 
 
@@ -421,7 +422,7 @@ def _not_waiting(
     if summary.is_live:
         hint = f"GET /pipelines/{run_id}/questions lists those that wait"
     elif summary.is_resumable:
-        hint = f"resume it first: POST /pipelines/{run_id}/resume; the same question is then asked again"
+        hint = f"resume it first: {_way_to_resume(run_id)}; the same question is then asked again"
     else:
         hint = f"the run is {summary.status}"
     return NoSuchGate(f"no gate {question[:80]} is waiting", hint=hint)
@@ -453,11 +454,16 @@ def _stored(run_id: str, summary: RunSummary) -> list[WaitingQuestion]:
     """The open questions in the log of a run that this server does not work on."""
     if not (summary.is_live or summary.is_resumable) or summary.kind != "run":
         return []
-    how = f"POST /pipelines/{run_id}/resume asks it again"
+    how = f"{_way_to_resume(run_id)} asks it again"
     if summary.is_live:
         how = "" if _takes_answers(summary) else f"it is asked by {process_of(summary.owner)}"
     waiting = open_questions(read_log(summary.current_directory).events)
     return [_question(run_id, summary.pipeline_name, event, how=how) for event in waiting.values()]
+
+
+def _way_to_resume(run_id: str) -> str:
+    map_id, sign, _ = run_id.partition(ROW_SIGN)
+    return f"attractor-nb map --resume {map_id}" if sign else f"POST /pipelines/{run_id}/resume"
 
 
 def _takes_answers(summary: RunSummary) -> bool:

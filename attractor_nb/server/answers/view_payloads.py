@@ -54,7 +54,7 @@ def get_drawing(call: Call) -> Reply:
     """The drawing of a run's graph without states, which a front-end then dresses with them."""
     run_id = call.path["id"]
     if call.server.service.summary(run_id).kind != "run":
-        raise Problem(409, "run", "The run cannot do this", f"{run_id} is a map, which has no single drawing")
+        raise Problem(409, "map", "The run is a map", f"{run_id} is a map; GET /maps/{run_id} shows it")
     run = call.server.service.run(run_id)
     graph = run.graph
     types = set(_types(graph))
@@ -116,7 +116,6 @@ def _row(service: RunService, index: int, summary: RunSummary) -> dict[str, Any]
     row = run_plain(index, summary, summary.logs_root.name)
     if row["is_live"]:  # the manifest says this of a run that has ended
         row |= {"took": "", "duration": None, "stages": None}
-    row["is_readable"] = row["is_readable"] and summary.kind == "run"
     if live is None or live.is_done:
         return row
     live_fields = {"status": shown_status(live.status), "mark": mark_of(live.status), "state": state_of(live.status)}

@@ -3,6 +3,7 @@
 import { showFile } from "./page_file.js";
 import { showFiles } from "./page_files.js";
 import { showFramedDocument } from "./page_framed_text.js";
+import { showMap } from "./page_map.js";
 import { showNew } from "./page_new.js";
 import { showRun } from "./page_run.js";
 import { showRuns } from "./page_runs.js";
@@ -81,11 +82,12 @@ function startPage() {
   function route() {
     const asked = new URLSearchParams(location.hash.slice(1));
     const run = asked.get("run");
-    const go = (id) => {
-      location.hash = id ? `run=${encodeURIComponent(id)}` : "";
+    const go = (id, kind = "run") => {
+      location.hash = id ? `${kind}=${encodeURIComponent(id)}` : "";
     };
     show((el) => {
       if (run) return showRun(server, run, el, { go, way });
+      if (asked.get("map")) return showMap(server, asked.get("map"), el, { way });
       if (asked.has("document")) return showFramedDocument(server, el);
       if (asked.get("file")) return showFile(server, asked.get("file"), el, { go, way, isNew: asked.has("new") });
       if (asked.has("files")) return showFiles(server, el, { way });

@@ -21,7 +21,17 @@ export function makePast(server, id, el, drawing) {
     const host = makePageHost(found, (message) => message.kind === "inspect" && inspect(host, message));
     return { end: showReplay(host, place), renew: setting(host, ["replay"]) };
   });
-  const comparison = makeComparison(server, id, el);
+  const comparison = makeComparison(server, id, el, {
+    kind: "run",
+    title: __("Compare with another run"),
+    label: __("The run to compare with"),
+    none: __("There is no other run."),
+    said: (other) => __("A is this run, B is %1.", other),
+    async begin(other) {
+      const found = await server.get(runPath(id, "/comparison"), { other });
+      return (place) => showCompare(makePageHost(found, () => {}), place);
+    },
+  });
 
   async function inspect(host, { kind, ...request }) {
     try {
@@ -97,10 +107,11 @@ function makeFold(server, el, title, path, begin) {
   };
 }
 
-// Another run is chosen from a list; runs of the same pipeline stand first in it.
-function makeComparison(server, id, el) {
-  const { fold, said, place } = makeParts(el, __("Compare with another run"));
-  const choice = make("select", "ap-field", "", { "aria-label": __("The run to compare with") });
+// Another run, or map, is chosen from a list; those of the same pipeline stand first in it. `begin(other)` asks the server,
+// and what it returns shows the answer in an element and returns how to end that.
+export function makeComparison(server, id, el, { kind, title, label, none, said: saidOf, begin }) {
+  const { fold, said, place } = makeParts(el, title);
+  const choice = make("select", "ap-field", "", { "aria-label": label });
   said.setAttribute("role", "status");
   said.before(choice);
   let end = () => {};
@@ -110,12 +121,12 @@ function makeComparison(server, id, el) {
     try {
       const { rows } = await server.get("rows", { limit: MOST_OTHERS });
       const own = rows.find(({ key }) => key === id)?.pipeline;
-      const others = rows.filter(({ key, is_readable: isReadable }) => key !== id && isReadable);
+      const others = rows.filter((row) => row.key !== id && row.kind === kind && row.is_readable);
       const ordered = [...others.filter((row) => row.pipeline === own), ...others.filter((row) => row.pipeline !== own)];
       const before = choice.value;
-      choice.replaceChildren(...optionsOf([["", __("Choose a run")], ...ordered.map((row) => [row.key, spokenRow(row)])]));
+      choice.replaceChildren(...optionsOf([["", __("Choose one")], ...ordered.map((row) => [row.key, spokenRow(row)])]));
       choice.value = ordered.some(({ key }) => key === before) ? before : "";
-      said.textContent = ordered.length ? "" : __("There is no other run.");
+      said.textContent = ordered.length ? "" : none;
     } catch (problem) {
       said.textContent = problem.message;
     }
@@ -127,12 +138,12 @@ function makeComparison(server, id, el) {
     place.replaceChildren();
     const other = choice.value;
     if (!other) return;
-    said.textContent = __("The runs are being compared.");
+    said.textContent = __("They are being compared.");
     try {
-      const found = await server.get(runPath(id, "/comparison"), { other });
+      const show = await begin(other);
       if (choice.value !== other) return;
-      said.textContent = __("A is this run, B is %1.", other);
-      end = showCompare(makePageHost(found, () => {}), place);
+      said.textContent = saidOf(other);
+      end = show(place);
     } catch (problem) {
       if (choice.value === other) said.textContent = problem.message;
     }

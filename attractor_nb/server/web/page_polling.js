@@ -1,4 +1,4 @@
-// Looks at the runs and the questions of all runs again and again, while the page is seen.
+// Looks again and again, while the page is seen: at the runs and the questions of all runs, or at something else.
 
 import { Silence } from "./page_server.js";
 
@@ -8,6 +8,12 @@ const POLL_FACTOR = 10;
 // `query()` says which rows; `onLook(rows, questions)` is told what there is; `onRefused(problem)` what the server says
 // against it.
 export function pollRuns(server, query, { onLook, onRefused }) {
+  const ask = () => server.get("rows", { ...query(), with_questions: true });
+  return poll(ask, { onLook: (rows) => onLook(rows, rows.questions), onRefused });
+}
+
+// `ask()` asks the server, and `onLook(answer)` is told what it says.
+export function poll(ask, { onLook, onRefused }) {
   let timer = 0;
   let isClosed = false;
   let isLooking = false;
@@ -20,8 +26,8 @@ export function pollRuns(server, query, { onLook, onRefused }) {
     clearTimeout(timer);
     const begun = performance.now();
     try {
-      const rows = await server.get("rows", { ...query(), with_questions: true });
-      if (!isClosed) onLook(rows, rows.questions);
+      const answer = await ask();
+      if (!isClosed) onLook(answer);
     } catch (problem) {
       if (!isClosed && !(problem instanceof Silence)) onRefused(problem);
     } finally {

@@ -8,7 +8,7 @@ import { makeGates } from "./page_gates.js";
 import { makePageHost } from "./page_host.js";
 import { makePast } from "./page_past.js";
 import { makeResuming } from "./page_resuming.js";
-import { Refusal, Silence, runPath } from "./page_server.js";
+import { Refusal, Silence, mapAddress, runPath } from "./page_server.js";
 import { makeStream } from "./page_stream.js";
 import { make, makeButton } from "./parts.js";
 import { flattened, shareStates } from "./run_states.js";
@@ -37,6 +37,8 @@ export function showRun(server, id, el, { go, way }) {
   const root = make("article", "ap-run", [head, acting, trouble, stage, time]);
   el.append(root);
   way.append("/ ", make("a", "", __("Runs"), { href: "#" }));
+  const [mapId, row] = id.split("~"); // a row of a map has the names of both
+  if (row) way.append(" / ", make("a", "", __("Map"), { href: mapAddress(mapId) }));
 
   const resuming = makeResuming(server, acting, { onDone: (next) => (next === id ? refresh() : go(next)) });
   const resume = makeButton("al-button ap-resume", __("Resume"), __("Resume the run where it stopped"), () => resuming.begin(id));
@@ -80,7 +82,8 @@ export function showRun(server, id, el, { go, way }) {
     try {
       [drawing, status] = await Promise.all([server.get(runPath(id, "/drawing")), server.get(runPath(id))]);
     } catch (problem) {
-      sayTrouble(problem);
+      if (problem.kind === "map" && !isClosed) location.replace(mapAddress(id));
+      else sayTrouble(problem);
       return;
     }
     if (isClosed) return;

@@ -41,7 +41,7 @@ export function showRuns(server, el, { go }) {
   const resuming = makeResuming(server, acting, { onDone: go });
 
   function hear(message) {
-    if (message.kind === "open") go(message.key);
+    if (message.kind === "open") go(message.key, host.get("rows").find(({ key }) => key === message.key)?.kind);
     else if (message.kind === "resume") resuming.begin(message.key);
     else if (message.kind === "refresh") polling.look();
     else if (message.kind === "find") {

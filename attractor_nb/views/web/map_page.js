@@ -5,10 +5,8 @@ import { __, _n } from "./wording.js";
 
 export function makeMapTable(root) {
   const table = root.querySelector(".am-table");
-  const body = table.tBodies[0];
-  const rows = [...body.rows];
+  const rows = [...table.tBodies[0].rows];
   const texts = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
-  let order = null;
   let status = "";
 
   const field = make("input", "am-filter", "", { type: "search", placeholder: __("Filter"), "aria-label": __("Filter the rows by any text") });
@@ -19,7 +17,7 @@ export function makeMapTable(root) {
   const bar = make("div", "am-find", [field, ...(states.length > 1 ? choices : []), count]);
   table.parentElement.before(bar);
 
-  const headings = [...table.tHead.rows[0].cells].map((cell, index) => makeHeading(cell, index));
+  makeSorting(table);
   show();
 
   function makeChoice(name) {
@@ -31,10 +29,28 @@ export function makeMapTable(root) {
     return button;
   }
 
+  function show() {
+    const words = field.value.trim().toLowerCase();
+    let found = 0;
+    for (const row of rows) {
+      row.hidden = !((!status || row.dataset.status === status) && texts.get(row).includes(words));
+      found += row.hidden ? 0 : 1;
+    }
+    for (const button of choices) button.setAttribute("aria-pressed", String(button.dataset.status === status));
+    count.textContent = found === rows.length ? _n("%1 row", "%1 rows", found) : __("%1 of %2 rows", found, rows.length);
+  }
+}
+
+// A table is sorted by its headings. `order`, the column and the direction, is changed with it: another table may be given it.
+export function makeSorting(table, order = { index: -1, isDown: false }) {
+  const body = table.tBodies[0];
+  const headings = [...table.tHead.rows[0].cells].map(makeHeading);
+  if (headings[order.index]) sort();
+
   function makeHeading(cell, index) {
     const title = cell.textContent;
     const button = makeButton("am-sort", title, __("Sort by %1", title), () => {
-      order = { index, isDown: order?.index === index && !order.isDown };
+      Object.assign(order, { index, isDown: order.index === index && !order.isDown });
       sort();
     });
     cell.replaceChildren(button);
@@ -42,6 +58,7 @@ export function makeMapTable(root) {
   }
 
   function sort() {
+    const rows = [...body.rows];
     const keyOf = (row) => row.cells[order.index].dataset.order ?? row.cells[order.index].textContent;
     const keys = new Map(rows.map((row) => [row, keyOf(row)]));
     const isNumber = rows.every((row) => row.cells[order.index].dataset.order !== undefined || !keys.get(row));
@@ -53,16 +70,5 @@ export function makeMapTable(root) {
       cell.setAttribute("aria-sort", isSorted ? (order.isDown ? "descending" : "ascending") : "none");
       button.textContent = title + (isSorted ? (order.isDown ? " ↓" : " ↑") : "");
     }
-  }
-
-  function show() {
-    const words = field.value.trim().toLowerCase();
-    let found = 0;
-    for (const row of rows) {
-      row.hidden = !((!status || row.dataset.status === status) && texts.get(row).includes(words));
-      found += row.hidden ? 0 : 1;
-    }
-    for (const button of choices) button.setAttribute("aria-pressed", String(button.dataset.status === status));
-    count.textContent = found === rows.length ? _n("%1 row", "%1 rows", found) : __("%1 of %2 rows", found, rows.length);
   }
 }

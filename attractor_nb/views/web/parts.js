@@ -56,6 +56,15 @@ export function onCommandEnter(field, act) {
   });
 }
 
+// HTML of our writer as elements, as below.
+export function importHtml(text) {
+  const parsed = new DOMParser().parseFromString(text.replaceAll(' style="', ' data-style="'), "text/html");
+  for (const foreign of parsed.querySelectorAll("script, style, link, meta, base, iframe, object, embed, form")) foreign.remove();
+  const made = [...parsed.body.childNodes].map((node) => document.importNode(node, true));
+  for (const element of make("div", "", made).querySelectorAll("[data-style]")) element.style.cssText = element.dataset.style;
+  return made;
+}
+
 // A drawing of ours as elements; whatever could act is taken out, though our writer makes none. A strict page refuses
 // styles that stand in a text; set by a script they are let through. In texts our writer escapes the quotation mark.
 //

@@ -1,0 +1,178 @@
+"""A map over HTTP: its rows are runs, its page is read part by part, two of them are compared."""
+
+import shutil
+
+import pytest
+
+from attractor_nb import Outcome, Pipeline
+
+SOURCE = """digraph Triage {
+    inputs="ticket"
+    start [shape=Mdiamond]
+    classify [prompt="Which team is this for? $ticket"]
+    done [shape=Msquare]
+    start -> classify -> done
+}"""
+
+
+def triage(node, prompt, context):
+    return Outcome.fail("no such ticket") if context["ticket"] == "42" else f"<b>ticket {context['ticket']}</b>"
+
+
+def made_map(root, name="triage", count=3, backend=triage, output="last_response"):
+    rows = [{"ticket": str(40 + number)} for number in range(count)]
+    Pipeline(SOURCE, backend=backend).map(
+        rows, map_dir=root / name, outputs=[output], durability="fast", wait=True, max_parallel=1
+    )
+    return name
+
+
+def test_a_row_of_a_map_is_a_run_with_an_id_of_its_own(root, client):
+    row = f"{made_map(root)}~row-00001"
+    status = client.get(f"/pipelines/{row}").json()
+    assert (status["id"], status["status"], status["kind"]) == (row, "completed", "run")
+    assert status["links"]["self"] == f"pipelines/{row}"
+    stage = client.get(f"/pipelines/{row}/stages/classify").json()
+    assert stage["response"] == "<b>ticket 41</b>"
+    assert client.get(f"/pipelines/{row}/drawing").status_code == 200
+    assert client.events(row)[-1]["event"] == "end"
+
+
+@pytest.mark.parametrize(
+    "row", ["triage~row-00009", "triage~row-", "triage~..", "triage~row-00000~row-00000", "~row-00000"]
+)
+def test_a_row_that_is_not_there_is_no_run(root, client, row):
+    made_map(root)
+    assert client.get(f"/pipelines/{row}").status_code == 404
+
+
+def test_a_row_behind_a_link_is_no_run(root, client, tmp_path):
+    made_map(root)
+    elsewhere = tmp_path / "elsewhere"
+    shutil.move(root / "triage/row-00001", elsewhere)
+    (root / "triage/row-00001").symlink_to(elsewhere)
+    assert client.get("/pipelines/triage~row-00001").status_code == 404
+
+
+def test_a_row_is_forked_as_a_run_and_resumed_with_its_map(root, client):
+    made_map(root)
+    forked = client.post("/pipelines/triage~row-00001/fork", {"node": "classify", "backend": "simulated"})
+    assert forked.status_code == 201, forked.text
+    assert client.ended(forked.json()["id"])["status"] == "completed"
+    refused = client.post("/pipelines/triage~row-00002/resume")
+    assert refused.status_code == 409
+    assert "row of a map" in refused.json()["detail"]
+    assert not client.get("/pipelines/triage~row-00002").json()["is_resumable"]
+
+
+def test_the_question_of_a_paused_row_names_the_way_to_resume_its_map(root, client, sources):
+    Pipeline(sources.gate).map([{}], map_dir=root / "gated", interviewer="pause", durability="fast", wait=True)
+    (asked,) = client.get("/pipelines/gated~row-00000/questions").json()["questions"]
+    assert asked["how"] == "attractor-nb map --resume gated asks it again"
+    refused = client.post(f"/pipelines/gated~row-00000/questions/{asked['id']}/answer", {"choice": "A"})
+    assert (refused.status_code, "map --resume gated" in refused.json()["hint"]) == (404, True)
+
+
+# -- the page of a map ---------------------------------------------------------------------------------------
+
+
+def test_a_map_shows_its_counts_and_its_rows_failures_first(root, client):
+    found = client.get(f"/maps/{made_map(root)}").json()
+    assert (found["status"], found["counts"]["success"], found["counts"]["fail"]) == ("fail", 2, 1)
+    assert not found["is_live"]
+    assert [row["row"] for row in found["rows"]] == [2, 0, 1]
+    failed, first, _ = found["rows"]
+    assert (failed["id"], failed["reason"], failed["stage"]) == ("triage~row-00002", "no such ticket", "classify")
+    assert (first["inputs"], first["outputs"]) == ({"ticket": "40"}, {"last_response": "<b>ticket 40</b>"})
+    assert client.get(f"/pipelines/{failed['id']}").json()["status"] == "failed"
+
+
+def test_the_page_of_a_map_has_the_parts_of_the_exported_page_with_links_to_its_rows(root, client):
+    page = client.get(f"/maps/{made_map(root)}", params={"with_page": "true"}).json()["page"]
+    assert 'href="#run=triage~row-00002"' in page["table"]
+    assert "no such ticket" in page["table"]
+    assert "&lt;b&gt;ticket 40&lt;/b&gt;" in page["table"]
+    assert page["drawing"].startswith("<svg")
+    assert "am-bar" in page["facts"]
+    assert not any("attractor-nb export" in note for note in page["notes"])
+
+
+def test_rows_are_found_by_words_and_status_and_come_part_by_part(root, client):
+    made_map(root, count=5)
+
+    def rows(**query):
+        found = client.get("/maps/triage", params=query).json()
+        return found["found"], [row["row"] for row in found["rows"]]
+
+    assert rows(words="TICKET 44") == (1, [4])
+    assert rows(status="fail") == (1, [2])
+    assert rows(limit=2, offset=1) == (5, [0, 1])
+    assert client.get("/maps/triage", params={"limit": 2_000}).status_code == 422
+    assert client.get("/maps/triage", params={"status": "lost"}).status_code == 422
+
+
+def test_long_values_are_cut_and_the_row_says_so(root, client):
+    long = Outcome.success("long", context_updates={"page.text": "x" * 5_000})
+    made_map(root, count=1, backend=lambda prompt: long, output="page.text")
+    (row,) = client.get("/maps/triage").json()["rows"]
+    assert row["is_cut"]
+    assert row["outputs"]["page.text"] == "x" * 4_000
+
+
+def test_a_map_that_is_not_there_is_not_found(root, client, sources):
+    for place in ("/maps/nobody", "/maps/..%2Fx", f"/maps/{client.submit(sources.plain)}"):
+        assert client.get(place).status_code == 404, place
+
+
+def test_a_damaged_map_says_what_is_damaged(root, client):
+    made_map(root)
+    for file in (root / "triage").glob("map*.json*"):
+        file.write_text("{")
+    refused = client.get("/maps/triage")
+    assert refused.status_code == 409
+    assert "map.json" in refused.json()["detail"]
+    assert client.get("/rows").json()["rows"][0]["is_readable"] is False
+
+
+def test_a_map_with_a_damaged_row_is_still_shown(root, client):
+    made_map(root)
+    (root / "triage/row-00000/events.jsonl").write_bytes(b"not a log\n" * 3)
+    found = client.get("/maps/triage", params={"with_page": "true"})
+    assert found.status_code == 200, found.text
+    assert {row["row"] for row in found.json()["rows"]} == {0, 1, 2}
+
+
+def test_the_list_of_runs_opens_a_map(root, client):
+    made_map(root)
+    (row,) = client.get("/rows").json()["rows"]
+    assert (row["kind"], row["is_readable"]) == ("map", True)
+
+
+# -- two maps ------------------------------------------------------------------------------------------------
+
+
+def test_two_maps_are_compared_as_at_the_command_line(root, client):
+    made_map(root)
+    made_map(root, "better", backend=lambda prompt: "billing")
+    found = client.get("/maps/triage/comparison", params={"other": "better", "limit": 2, "with_page": "true"}).json()
+    assert (found["id"], found["other"], found["found"], found["same_rows"]) == ("triage", "better", 3, 0)
+    assert found["transitions"] == [{"a": "fail", "b": "success", "rows": 1}]
+    assert [row["a"]["id"] for row in found["rows"]] == ["triage~row-00002", "triage~row-00000"]
+    assert found["rows"][0]["differs"] == ["outcome"]
+    assert found["rows"][0]["b"]["outputs"] == {"last_response": "billing"}
+    assert "no such ticket" in found["page"]
+    assert "and 1 more rows, which are not shown" in found["page"]
+    assert found["headlines"][0].startswith("A ")
+
+
+@pytest.mark.parametrize(("query", "status"), [({}, 422), ({"other": "nobody"}, 404), ({"other": "../x"}, 404)])
+def test_a_map_is_compared_with_a_map_that_there_is(root, client, query, status):
+    assert client.get(f"/maps/{made_map(root, count=1)}/comparison", params=query).status_code == status
+
+
+def test_a_map_and_a_run_are_not_compared(root, client, sources):
+    made_map(root, count=1)
+    run_id = client.submit(sources.plain)
+    client.ended(run_id)
+    assert client.get("/maps/triage/comparison", params={"other": run_id}).status_code == 404
+    assert client.get(f"/pipelines/{run_id}/comparison", params={"other": "triage"}).status_code == 404
