@@ -7,6 +7,7 @@ stages were all skipped counts as a success, as its stages route (ruling 20), bu
 from __future__ import annotations
 
 import math
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import msgspec
@@ -208,7 +209,10 @@ def kept(policy: FanOutPolicy, results: Sequence[ResultT]) -> tuple[ResultT, ...
 # All branches are walked at once, one edge deeper each turn; a node remembers which branches have reached
 # it. The first turn in which all have reached a fan-in node finds the join. Once they have met, only paths
 # that lead to a fan-in are followed. Nothing is walked where all branches have the same nearest fan-in: no other
-# one is nearer to the branch that is farthest away, and of equally near ones each branch has the least id.
+# one is nearer to the branch that is farthest away, and of equally near ones each branch has the least id. Nor are
+# branches walked that end apart from one another, nor the stretch of branches that have only one way to the node
+# where they meet: many fan-outs on the same long ways would each walk them to their ends. This is known of nodes
+# that lead into no loop.
 
 PARALLEL_TYPE: Final = "parallel"
 FAN_IN_TYPE: Final = "parallel.fan_in"
@@ -237,20 +241,22 @@ def joins_of(graph: Graph) -> dict[str, Join]:
     The fan-out itself is no way on, so a loop back to it joins nothing.
     """
     ahead = _FanInsAhead(graph)
+    ends = cache(partial(_WaysToEnds, graph))
     return {
-        node_id: _join_of(graph, node_id, ahead)
+        node_id: _join_of(graph, node_id, ahead, ends)
         for node_id, handler_type in graph.handler_types.items()
         if handler_type == PARALLEL_TYPE
     }
 
 
-def _join_of(graph: Graph, node_id: str, ahead: _FanInsAhead) -> Join:
+def _join_of(graph: Graph, node_id: str, ahead: _FanInsAhead, ends: Callable[[], _WaysToEnds]) -> Join:
     starts = [edge.target for edge in branch_edges(graph, node_id) if edge.target in graph.nodes]
-    everybody = (1 << len(starts)) - 1
     if not starts:
         return Join()
     if fan_in := ahead.common(starts, node_id):
         return Join(fan_in, is_fan_in=True)
+    starts = ends().shortened(starts)
+    everybody = (1 << len(starts)) - 1
     # A set of branches is one number, bit n for branch n, so that thousands of them are joined and compared in one
     # step. `arrived` has the branches that have reached a node, `coming` those that reach it in this turn.
     arrived: dict[str, int] = {}
@@ -378,6 +384,77 @@ def _nearest_fan_ins(graph: Graph) -> dict[str, _Ahead]:
         level = before
         distance += 1
     return found
+
+
+class _Way(NamedTuple):
+    """The only way from a node, until a node from which several lead, or none."""
+
+    length: int  #: How many edges it has.
+    successor: str  #: The next node on it; the node itself at its end.
+    farther: str  #: A node farther on it. How far depends on the length alone, so that few steps reach any node.
+
+
+class _WaysToEnds:
+    """The ends of each node that leads into no loop, and its only way as far as there is only one: a forest."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._ways: dict[str, _Way] = {}
+        self._ends: dict[str, int] = {}  # a set of ends is one number, as one of branches
+        onward = {
+            name: [e.target for e in graph.outgoing_edges(name) if e.target in graph.nodes] for name in graph.nodes
+        }
+        missing = {name: len(targets) for name, targets in onward.items()}
+        ready = [name for name, count in missing.items() if not count]
+        for number, name in enumerate(ready):  # each after all its targets
+            targets = dict.fromkeys(onward[name])
+            self._ends[name] = 0 if targets else 1 << number
+            for target in targets:
+                self._ends[name] |= self._ends[target]
+            self._ways[name] = self._way_over(*targets) if len(targets) == 1 else _Way(0, name, name)
+            for edge in graph.incoming_edges(name):
+                if edge.source in missing:
+                    missing[edge.source] -= 1
+                    if not missing[edge.source]:
+                        ready.append(edge.source)
+
+    def _way_over(self, successor: str) -> _Way:
+        # The jump of a node is as long as both jumps behind it together where these are equally long, else one edge.
+        way = self._ways[successor]
+        middle = self._ways[way.farther]
+        far = self._ways[middle.farther]
+        is_even = way.length - middle.length == middle.length - far.length
+        return _Way(way.length + 1, successor, middle.farther if is_even else successor)
+
+    def shortened(self, starts: Sequence[str]) -> Sequence[str]:
+        """Nodes from which branches need to be walked: none if they end apart, one if their only ways meet there."""
+        common = -1
+        for start in starts:
+            common &= self._ends.get(start, -1)
+        if not common:
+            return ()
+        meeting = starts[0]
+        for start in starts[1:]:
+            meeting = self._meeting(meeting, start)
+        return (meeting,) if meeting else starts
+
+    def _meeting(self, one: str, other: str) -> str:
+        """The first node that two only ways have in common, or empty."""
+        ways = self._ways
+        if one not in ways or other not in ways:
+            return ""
+        if ways[one].length < ways[other].length:
+            one, other = other, one
+        length = ways[other].length
+        while ways[one].length > length:
+            way = ways[one]
+            one = way.farther if ways[way.farther].length >= length else way.successor
+        while one != other and ways[one].length:
+            way, beside = ways[one], ways[other]
+            if way.farther != beside.farther:
+                one, other = way.farther, beside.farther
+            else:
+                one, other = way.successor, beside.successor
+        return one if one == other else ""
 
 
 def _take_in(arrived: dict[str, int], coming: Mapping[str, int], everybody: int) -> list[str]:
