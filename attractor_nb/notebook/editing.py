@@ -34,7 +34,8 @@ from attractor_nb.views.markup import element
 
 if TYPE_CHECKING:
     from attractor_nb.model.inputs import Input
-    from attractor_nb.notebook.live.live_run import LiveRun, LiveRuns
+    from attractor_nb.notebook.live.live_run import LiveRun
+    from attractor_nb.notebook.live.live_runs import LiveRuns
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.studio.edit.editor import Editor
 

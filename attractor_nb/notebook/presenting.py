@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from attractor_nb.maps.map_launch import MapRun
     from attractor_nb.notebook.editing import EditorViews
     from attractor_nb.notebook.live.gate_card import LiveInbox
-    from attractor_nb.notebook.live.live_run import LiveRuns
+    from attractor_nb.notebook.live.live_runs import LiveRuns
     from attractor_nb.notebook.live.live_tables import LiveMap
     from attractor_nb.studio.edit.editor import Editor
     from attractor_nb.studio.edit.editor_requests import RunForm
@@ -247,7 +247,7 @@ class Presenter:
     def open_runs(self) -> LiveRuns:
         """The live views of this shell."""
         if self._runs is None:
-            from attractor_nb.notebook.live.live_run import LiveRuns  # noqa: PLC0415 - the first imports widgets
+            from attractor_nb.notebook.live.live_runs import LiveRuns  # noqa: PLC0415 - %load_ext stays light
 
             self._runs = LiveRuns()
         return self._runs

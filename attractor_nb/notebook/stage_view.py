@@ -16,7 +16,7 @@ from attractor_nb.views.frontend import script, widget_styles
 from attractor_nb.views.texts.prose import shown_stage
 
 if TYPE_CHECKING:
-    from attractor_nb.notebook.live.live_run import LiveRuns
+    from attractor_nb.notebook.live.live_runs import LiveRuns
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.studio.inspect.inspection import StageInspection
 

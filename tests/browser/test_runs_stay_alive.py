@@ -166,7 +166,7 @@ def test_a_run_that_still_waits_is_named_by_the_next_one_with_stop_and_show(jupy
 
 
 def test_views_of_older_runs_let_go_to_their_pictures(lab, open_notebook):
-    many = "import attractor_nb.notebook.live.live_run as live\nlive.LiveRuns.__init__.__defaults__ = (2,)"
+    many = "import attractor_nb.notebook.live.live_runs as live\nlive.LiveRuns.__init__.__defaults__ = (2,)"
     notebook = open_notebook(lab, LOAD, many, REVIEW, MODEL, *["review.run(backend=model, interviewer='auto')"] * 4)
     for index in range(8):
         run_cells(notebook, index)

@@ -227,7 +227,7 @@ def ends_beside_a_way(count):
 
 
 def lines_executed(graph, join):
-    """How many lines of code it takes to find the joins."""
+    """The number of executed lines of code that find the joins."""
     count = 0
 
     def trace(frame, event, _argument):

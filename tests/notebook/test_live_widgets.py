@@ -28,7 +28,8 @@ from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.model.states import NodeStatus, RunStatus
 from attractor_nb.notebook.live.gate_card import ClickedAnswer
 from attractor_nb.notebook.live.graph_view import GraphView
-from attractor_nb.notebook.live.live_run import LiveRun, LiveRuns
+from attractor_nb.notebook.live.live_run import LiveRun
+from attractor_nb.notebook.live.live_runs import LiveRuns
 from attractor_nb.notebook.live.painting import LoopPainter, ThreadPainter
 from attractor_nb.views.folding import fold_event
 from attractor_nb.views.state import NodeState, RunView

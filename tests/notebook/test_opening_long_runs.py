@@ -52,7 +52,7 @@ import sys
 publisher, loaded = get_ipython().display_pub, []
 publish = publisher.publish
 def watched(*given, **more):
-    loaded.append([name for name in ("live.live_run", "view_actions", "past_widgets") if f"attractor_nb.notebook.{name}" in sys.modules])
+    loaded.append([name for name in ("live.live_run", "view_actions", "live.graph_view") if f"attractor_nb.notebook.{name}" in sys.modules])
     return publish(*given, **more)
 publisher.publish = watched
 """

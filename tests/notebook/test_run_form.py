@@ -4,7 +4,7 @@ import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.notebook.editing import RunFormView
-from attractor_nb.notebook.live.live_run import LiveRuns
+from attractor_nb.notebook.live.live_runs import LiveRuns
 
 ASK = """digraph ask {
     inputs="ticket, tone='<b>plain</b>'"

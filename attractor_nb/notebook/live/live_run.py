@@ -13,11 +13,7 @@ from __future__ import annotations
 import copy
 import sys
 import time
-from contextlib import contextmanager
-from contextvars import ContextVar
 from os import urandom
-from threading import RLock
-from time import localtime, strftime
 from typing import TYPE_CHECKING, Any, Final
 
 from IPython.display import display
@@ -45,11 +41,10 @@ from attractor_nb.model.events import (
 from attractor_nb.model.question import BY_CLICK
 from attractor_nb.notebook.live.gate_card import NONE_WAITS, ClickedAnswer
 from attractor_nb.notebook.live.graph_view import TAIL_CHARS, TAILS, GraphView
-from attractor_nb.notebook.live.kept_output import SPEAKING_TYPES, final_answer, run_bundle, show_kept
+from attractor_nb.notebook.live.kept_output import SPEAKING_TYPES, final_answer, run_bundle
 from attractor_nb.notebook.live.painting import LoopPainter, ThreadPainter
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.handles.presenters import name_of
-from attractor_nb.runtime.wired_run import runs_under_way
 from attractor_nb.studio.debugger import answer_debugging
 from attractor_nb.studio.history.waiting_gates import resume_call, shown_place
 from attractor_nb.studio.inspect.inspect_run import answer_inspection
@@ -61,7 +56,7 @@ from attractor_nb.views.summary_line import status_line
 from attractor_nb.views.texts.prose import prose_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Callable, Mapping
 
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.notebook.view_actions import OpenViews, Output, ShownRun
@@ -384,100 +379,3 @@ def _made(what: str, run: Any, views: OpenViews | None) -> Any:
     if what == "replay":
         return ReplayView(run.replay(), key, views)
     return TimelineView(run.timeline(), key)
-
-
-# The live views of the runs of one shell: made, found again, and let go when there are many newer ones.
-
-MOST_OVER: Final = 16
-"""Most live views of ended runs; older ones are replaced by their saved output."""
-
-
-class LiveRuns:
-    """The live views of one shell."""
-
-    def __init__(self, most_over: int = MOST_OVER) -> None:
-        self._most_over = most_over
-        self._views: list[LiveRun] = []
-        self._changes = RLock()
-        self._caught: ContextVar[list[LiveRun] | None] = ContextVar("caught", default=None)
-
-    def view_of(self, run: object) -> LiveRun | None:
-        """The view of a run that is alive, or None."""
-        with self._changes:
-            return next((view for view in self._views if view.run is run), None)
-
-    def present(self, run: ShownRun) -> LiveRun:
-        """Show a run that is about to start: in the current cell, or where it was asked for."""
-        caught = self._caught.get()
-        view = self.open(run, is_followed=True, is_shown=caught is None)
-        if caught is not None:
-            caught.append(view)
-        return view
-
-    def show(self, run: ShownRun) -> None:
-        """Show a run in its current state, in the current cell."""
-        if view := self.view_of(run):
-            view.show()
-        else:
-            self.open(run, is_shown=True)
-
-    def open(self, run: ShownRun, *, is_followed: bool = False, is_shown: bool = False, key: str = "") -> LiveRun:
-        """A view of a run.
-
-        Args:
-            is_followed: It is about to start; otherwise it is shown in its current state.
-            is_shown: Display it in the current cell: what is kept first, then the view in its place.
-            key: Of the place where it is in; a new one by default.
-        """
-        key = key or urandom(8).hex()
-        answer = None if is_followed else final_answer(run, run.view)
-        others = [other["words"] for other in self.waiting_beside(run)]
-        output = show_kept(run, key, answer, others) if is_shown else None
-
-        view = LiveRun(run, views=self, is_followed=is_followed, output=output, key=key)
-        with self._changes:
-            self._views.append(view)
-        self.let_go()
-        return view
-
-    @contextmanager
-    def caught(self) -> Generator[list[LiveRun]]:
-        """Runs that start meanwhile are not displayed: who starts them gives their views a place."""
-        views: list[LiveRun] = []
-        token = self._caught.set(views)
-        try:
-            yield views
-        finally:
-            self._caught.reset(token)
-
-    def waiting_beside(self, run: ShownRun) -> list[dict[str, str]]:
-        """The other runs of the same pipeline under way here that wait for a person: ``run``, ``words``."""
-        return [
-            {"run": other.id, "words": _words(other)}
-            for other in runs_under_way()
-            if other is not run  # pyright: ignore[reportUnnecessaryComparison] - a Run is both
-            and other.graph.label == run.graph.label
-            and other.gates
-        ]
-
-    def run_here(self, run_id: str) -> Any:
-        """A run under way here, by its id; None when there is none any more."""
-        return next((run for run in runs_under_way() if run.id == run_id), None)
-
-    def let_go(self) -> None:
-        """Close the oldest views of runs that are over, but for the newest of them."""
-        with self._changes:
-            over = [view for view in self._views if view.is_over]
-            gone = over[: max(0, len(over) - self._most_over)]
-            self._views = [view for view in self._views if view not in gone]
-            others = [view for view in self._views if not view.is_over]
-        for view in gone:
-            view.close()
-        for view in others:
-            view.look_beside()
-
-
-def _words(run: Any) -> str:
-    gate = run.gates[0]
-    since = strftime("%H:%M:%S", localtime(gate.since))
-    return f"another run of this pipeline, {run.id}, waits at `{gate.stage}` since {since}"

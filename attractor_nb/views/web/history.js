@@ -249,6 +249,7 @@ function compareRows({ column, isDown }) {
 // `onChange` is called when something else is chosen.
 function makeHistoryChoice({ send, onChange }) {
   let chosen = []; // keys, A first
+  let kind = ""; // of what is chosen: a map is compared with a map
   const words = make("span", "ah-choice-words", "", { role: "status" });
   const compare = makeButton("al-button", __("Compare"), "", () => {
     if (chosen.length === 2) send({ kind: "compare", key: chosen[0], other: chosen[1] });
@@ -263,7 +264,9 @@ function makeHistoryChoice({ send, onChange }) {
     words.textContent = b ? __("A and B are chosen") : a ? __("A is chosen; choose B") : "";
   }
 
-  function toggle(key) {
+  function toggle(row) {
+    const { key } = row;
+    if (!chosen.length) kind = row.kind;
     chosen = chosen.includes(key) ? chosen.filter((each) => each !== key) : [...chosen, key].slice(0, 2);
     show();
     onChange();
@@ -283,16 +286,23 @@ function makeHistoryChoice({ send, onChange }) {
       const place = chosen.indexOf(row.key);
       const box = make("input", "ah-check", "", { type: "checkbox", checked: place >= 0 });
       const isFull = chosen.length === 2 && place < 0;
-      box.disabled = !row.is_comparable || isFull;
-      box.title = !row.is_comparable ? __("It cannot be compared") : isFull ? __("Two runs are chosen: deselect one first") : __("Compare it with another run");
+      const isOther = chosen.length > 0 && row.kind !== kind;
+      box.disabled = !row.is_comparable || isFull || isOther;
+      box.title = whyNot(row, isFull, isOther) || (row.kind === "map" ? __("Compare it with another map") : __("Compare it with another run"));
       box.setAttribute("aria-label", spokenChoice(row, place));
       box.dataset.focus = `choose ${row.key}`;
-      box.addEventListener("change", () => toggle(row.key));
+      box.addEventListener("change", () => toggle(row));
       const cell = make("td", "ah-chosen", [box]);
       if (place >= 0) cell.append(make("span", `ah-side is-${"ab"[place]}`, "AB"[place]));
       return cell;
     },
   };
+}
+
+function whyNot(row, isFull, isOther) {
+  if (!row.is_comparable) return __("It cannot be compared");
+  if (isFull) return __("Two are chosen: deselect one first");
+  return isOther ? __("A map is compared with a map, a run with a run") : "";
 }
 
 function spokenChoice(row, place) {
