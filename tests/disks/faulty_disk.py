@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.storage.files.disk import Disk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 FOR_EVER = 10**9
@@ -35,6 +35,7 @@ class FaultyDisk(Disk):
         self,
         *,
         fail_at: int | None = None,
+        counted: Sequence[str] = (),
         error: int = errno.EIO,
         kill_at: int | None = None,
         lasts: int = 1,
@@ -44,6 +45,7 @@ class FaultyDisk(Disk):
 
         Args:
             fail_at: Number of the operation that fails, from 1; None for none.
+            counted: Operation and file that ``fail_at`` counts, as in ``operations``; all by default.
             error: The ``errno`` of the failure.
             kill_at: Number of the operation in the middle of which the process kills itself.
             lasts: How many operations fail, from ``fail_at`` on.
@@ -51,6 +53,7 @@ class FaultyDisk(Disk):
         """
         self.operations: list[tuple[str, str]] = []
         self._fail_at = fail_at
+        self._counted = tuple(counted)
         self._error = error
         self._kill_at = kill_at
         self._lasts = lasts
@@ -63,6 +66,9 @@ class FaultyDisk(Disk):
         if number == self._kill_at:
             self._do_half(halfway)
             os.kill(os.getpid(), signal.SIGKILL)
+        if self._counted:
+            same = [entry == self._counted for entry in self.operations]
+            number = sum(same) if same[-1] else 0
         if self._fail_at is not None and self._fail_at <= number < self._fail_at + self._lasts:
             self._do_half(halfway)
             raise OSError(self._error, os.strerror(self._error), str(name))
