@@ -204,7 +204,7 @@ def test_at_a_terminal_a_run_of_a_server_moves_as_it_is_answered(command, served
     )
     os.close(other)
     try:
-        read_until(end, "waiting", "Good enough?   A: Approve", "CHOICE")
+        read_until(end, "? gate   Good enough?   A: Approve", "running   Review")
         assert command("answer", asking, "gate", "A", *served.at).code == 0
         text = read_until(end, "success   Review", "\x1b[?25h")  # the cursor is back
         assert process.wait(60) == 0

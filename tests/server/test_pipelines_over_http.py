@@ -349,8 +349,8 @@ def test_a_map_has_a_line_and_no_drawing(client, root, sources):
     assert client.get("/pipelines").json()["pipelines"][0]["kind"] == "map"
     reply = client.get("/pipelines/a-map/drawing")
     problem = reply.json()
-    assert (reply.status_code, problem["type"]) == (409, "urn:attractor-nb:problem:run")
-    assert problem["detail"] == "a-map is a map, which has no single drawing"
+    assert (reply.status_code, problem["type"]) == (409, "urn:attractor-nb:problem:map")
+    assert problem["detail"] == "a-map is a map; GET /maps/a-map shows it"
 
 
 def test_a_stage_has_the_files_that_it_has(client, sources):

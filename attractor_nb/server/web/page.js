@@ -82,8 +82,11 @@ function startPage() {
   function route() {
     const asked = new URLSearchParams(location.hash.slice(1));
     const run = asked.get("run");
-    const go = (id, kind = "run") => {
-      location.hash = id ? `${kind}=${encodeURIComponent(id)}` : "";
+    const go = (id) => {
+      location.hash = id ? `run=${encodeURIComponent(id)}` : "";
+    };
+    const goToMap = (id) => {
+      location.hash = `map=${encodeURIComponent(id)}`;
     };
     show((el) => {
       if (run) return showRun(server, run, el, { go, way });
@@ -92,7 +95,7 @@ function startPage() {
       if (asked.get("file")) return showFile(server, asked.get("file"), el, { go, way, isNew: asked.has("new") });
       if (asked.has("files")) return showFiles(server, el, { way });
       if (asked.has("sidebar")) return showSidebar(server, el, { go });
-      return asked.has("new") ? showNew(server, el, { go, way }) : showRuns(server, el, { go });
+      return asked.has("new") ? showNew(server, el, { go, way }) : showRuns(server, el, { go, goToMap });
     });
   }
 

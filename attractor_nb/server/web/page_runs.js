@@ -8,7 +8,7 @@ import { makeResuming } from "./page_resuming.js";
 import { make, makeButton } from "./parts.js";
 import { __ } from "./wording.js";
 
-export function showRuns(server, el, { go }) {
+export function showRuns(server, el, { go, goToMap }) {
   document.title = __("Runs · attractor_nb");
   const fresh = makeButton("al-button ap-new", __("New run"), __("Begin a run of a DOT text"), () => {
     location.hash = "new";
@@ -41,8 +41,10 @@ export function showRuns(server, el, { go }) {
   const resuming = makeResuming(server, acting, { onDone: go });
 
   function hear(message) {
-    if (message.kind === "open") go(message.key, host.get("rows").find(({ key }) => key === message.key)?.kind);
-    else if (message.kind === "resume") resuming.begin(message.key);
+    if (message.kind === "open") {
+      const row = host.get("rows").find(({ key }) => key === message.key);
+      (row?.kind === "map" ? goToMap : go)(message.key);
+    } else if (message.kind === "resume") resuming.begin(message.key);
     else if (message.kind === "refresh") polling.look();
     else if (message.kind === "find") {
       wanted = { words: message.words, sort: message.sort, descending: message.descending, limit: message.limit };
