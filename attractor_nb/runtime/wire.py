@@ -77,7 +77,6 @@ if TYPE_CHECKING:
 else:
     for_each = later("attractor_nb.handlers.for_each")
     child_runs = later("attractor_nb.runtime.child_runs")
-    child_runs = later("attractor_nb.runtime.child_runs")
 
 
 class _Works(Struct, frozen=True):

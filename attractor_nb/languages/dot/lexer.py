@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from attractor_nb.source import SourceText
 else:
     mistakes = later("attractor_nb.languages.dot.mistakes")
-    mistakes = later("attractor_nb.languages.dot.mistakes")
-    mistakes = later("attractor_nb.languages.dot.mistakes")
 
 Token = tuple[str, int, int, Any]
 """Terminal, start, end, and the ``Attr``, ``Name`` or (the ``]`` of a block) ``Block`` that the terminal carries."""
