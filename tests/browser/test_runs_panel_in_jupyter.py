@@ -115,7 +115,7 @@ def test_the_tab_of_a_run_replays_it_and_compares_it_with_another(panel, picture
     tab.locator("summary", has_text="Compare with another run").click()
     choice = tab.get_by_label("The run to compare with")
     choice.locator("option", has_text="panel-beta").wait_for(state="attached")
-    assert choice.locator("option").first.inner_text() == "Choose a run"
+    assert choice.locator("option").first.inner_text() == "Choose one"
     choice.select_option("panel-beta")
     compared = tab.locator(".attractor-compared")
     compared.locator("[data-node=plan]").click()
