@@ -180,7 +180,7 @@ class OpenViews(Protocol):
         ...
 
     def run_here(self, run_id: str) -> Any:
-        """A run under way here, by its id; None when there is none any more."""
+        """The active run of this process with an id; None if there is none."""
         ...
 
     def let_go(self) -> None:

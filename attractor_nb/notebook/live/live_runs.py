@@ -97,7 +97,7 @@ class LiveRuns:
         ]
 
     def run_here(self, run_id: str) -> Any:
-        """A run under way here, by its id; None when there is none any more."""
+        """The active run of this process with an id; None if there is none."""
         return next((run for run in runs_under_way() if run.id == run_id), None)
 
     def let_go(self) -> None:

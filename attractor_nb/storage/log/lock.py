@@ -253,7 +253,7 @@ def _locked(path: Path) -> RunLocked:
 
 
 def taken_over(path: Path, token: int) -> RunLocked:
-    """The error of an owner who has lost the run, with the present owner."""
+    """Error of a process that lost the run to another owner; names that owner if it is known."""
     owner = read_owner(path)
     is_known = _token_of(owner) > token
     by = f"{_who(owner)} (owner {owner['token']})" if is_known else "another process"
