@@ -12,6 +12,7 @@ from attractor_nb.server.replies import Reply
 from attractor_nb.server.response_models import MapComparisonState, MapParts, MapState
 from attractor_nb.server.server_runs import row_id
 from attractor_nb.storage.map_directory import is_map
+from attractor_nb.studio.history.history_table import holds_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -86,11 +87,10 @@ def _map_place(service: RunService, map_id: str) -> Path:
 def _is_wanted(row: RecordedRow, query: MapQuery) -> bool:
     if query.status and row.status != query.status:
         return False
-    if not (words := query.words.lower().split()):
+    if not query.words:
         return True
     values = map(value_text, chain((row.inputs or {}).values(), row.outputs.values()))
-    text = " ".join((str(row.row), row.status, row.stage, row.reason, *values)).lower()
-    return all(word in text for word in words)
+    return holds_words(" ".join((str(row.row), row.status, row.stage, row.reason, *values)), query.words)
 
 
 def _parts(map_id: str, record: MapRecord, shown: Sequence[RecordedRow], limit: int) -> MapParts:

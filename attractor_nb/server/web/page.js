@@ -85,9 +85,6 @@ function startPage() {
     const go = (id) => {
       location.hash = id ? `run=${encodeURIComponent(id)}` : "";
     };
-    const goToMap = (id) => {
-      location.hash = `map=${encodeURIComponent(id)}`;
-    };
     show((el) => {
       if (run) return showRun(server, run, el, { go, way });
       if (asked.get("map")) return showMap(server, asked.get("map"), el, { way });
@@ -95,7 +92,7 @@ function startPage() {
       if (asked.get("file")) return showFile(server, asked.get("file"), el, { go, way, isNew: asked.has("new") });
       if (asked.has("files")) return showFiles(server, el, { way });
       if (asked.has("sidebar")) return showSidebar(server, el, { go });
-      return asked.has("new") ? showNew(server, el, { go, way }) : showRuns(server, el, { go, goToMap });
+      return asked.has("new") ? showNew(server, el, { go, way }) : showRuns(server, el, { go });
     });
   }
 

@@ -5,10 +5,11 @@ import { makeGates } from "./page_gates.js";
 import { makePageHost } from "./page_host.js";
 import { pollRuns } from "./page_polling.js";
 import { makeResuming } from "./page_resuming.js";
+import { mapAddress } from "./page_server.js";
 import { make, makeButton } from "./parts.js";
 import { __ } from "./wording.js";
 
-export function showRuns(server, el, { go, goToMap }) {
+export function showRuns(server, el, { go }) {
   document.title = __("Runs · attractor_nb");
   const fresh = makeButton("al-button ap-new", __("New run"), __("Begin a run of a DOT text"), () => {
     location.hash = "new";
@@ -43,7 +44,8 @@ export function showRuns(server, el, { go, goToMap }) {
   function hear(message) {
     if (message.kind === "open") {
       const row = host.get("rows").find(({ key }) => key === message.key);
-      (row?.kind === "map" ? goToMap : go)(message.key);
+      if (row?.kind === "map") location.hash = mapAddress(message.key);
+      else go(message.key);
     } else if (message.kind === "resume") resuming.begin(message.key);
     else if (message.kind === "refresh") polling.look();
     else if (message.kind === "find") {

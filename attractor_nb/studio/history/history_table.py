@@ -126,8 +126,14 @@ def has_words(row: Mapping[str, Any], words: str) -> bool:
         " ".join(map(str, cast("list[object]", value))) if isinstance(value, list) else str(value)
         for value in map(row.get, _SEARCHED)
         if value is not None
-    ).lower()
-    return all(word in shown for word in words.lower().split())
+    )
+    return holds_words(shown, words)
+
+
+def holds_words(text: str, words: str) -> bool:
+    """True if a text has each of some words, in capitals or not."""
+    text = text.lower()
+    return all(word in text for word in words.lower().split())
 
 
 def sorted_rows(rows: Iterable[dict[str, Any]], column: str, *, is_descending: bool) -> list[dict[str, Any]]:
