@@ -112,7 +112,22 @@ class SourceError(AttractorError):
 
 
 class DotSyntaxError(SourceError):
-    """The DOT source is outside the supported subset (spec 2.1-2.4)."""
+    """The DOT source is outside the supported subset (spec 2.1-2.4).
+
+    Attributes:
+        others: The other findings of the text: its further syntax errors, and what lint finds in the statements that
+            were read.
+    """
+
+    def __init__(
+        self, message: str, span: Span | None = None, *, hint: str = "", others: Sequence[Diagnostic] = ()
+    ) -> None:
+        super().__init__(message, span, hint=hint)
+        self.others = tuple(others)
+
+    def report_lines(self) -> list[str]:
+        """Message, place, excerpt with carets, hint; then the other findings."""
+        return [*super().report_lines(), *(line for found in self.others for line in found.report_lines())]
 
 
 class ConditionSyntaxError(SourceError):

@@ -526,6 +526,8 @@ class Rule:
 
     name: str  #: Its identifier.
     severity: Severity  #: Severity of its findings, unless a finding has its own.
+    #: True if it finds mistakes in what a statement says, whatever other statements say or leave out.
+    is_local: bool
     check: Callable[[Survey], Iterable[Finding]] = field(repr=False)  #: Finds things in a surveyed graph.
 
     @property
@@ -568,11 +570,11 @@ class Rule:
         return diagnostics
 
 
-def rule(severity: Severity) -> Callable[[Callable[[Survey], Iterable[Finding]]], Rule]:
+def rule(severity: Severity, *, is_local: bool = False) -> Callable[[Callable[[Survey], Iterable[Finding]]], Rule]:
     """Make a rule of a function: its name is the rule's, its docstring the rule's page."""
 
     def make(check: Callable[[Survey], Iterable[Finding]]) -> Rule:
-        return Rule(check.__name__, severity, check)
+        return Rule(check.__name__, severity, is_local, check)
 
     return make
 

@@ -61,6 +61,7 @@ def validate(
     *,
     options: LintOptions | None = None,
     severity: Mapping[str, Severity | str] | None = None,
+    only_local: bool = False,
 ) -> list[Diagnostic]:
     """Everything that the built-in rules and ``extra_rules`` find, in source order.
 
@@ -69,12 +70,13 @@ def validate(
         extra_rules: Rules of the caller. One that raises becomes an ERROR that names it.
         options: Which handlers there are and how strict to be.
         severity: Another severity, or ``"off"``, by the name of a rule.
+        only_local: Apply only the rules that look at each statement alone, because statements are missing.
 
     Raises:
         OptionError: ``severity`` holds something else.
     """
     overrides = {name: _read_severity(name, level) for name, level in (severity or {}).items()}
-    rules = [each for each in BUILT_IN_RULES if overrides.get(each.name) != OFF]
+    rules = [each for each in BUILT_IN_RULES if overrides.get(each.name) != OFF and (each.is_local or not only_local)]
     survey = Survey(graph, options or LintOptions())
 
     def diagnose(looked_at: Survey) -> list[Diagnostic]:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from attractor_nb.redaction import redacted
 from attractor_nb.source import Span, render_excerpt
+
+if TYPE_CHECKING:
+    from attractor_nb.errors import SourceError
 
 
 class Severity(StrEnum):
@@ -87,3 +91,9 @@ class Diagnostic:
         if self.fix is not None:
             lines.append(f" fix: {self.fix.title}")
         return lines
+
+
+def syntax_finding(error: SourceError) -> Diagnostic:
+    """A text that cannot be read, as a finding."""
+    fix = Fix(error.hint) if error.hint else None
+    return Diagnostic("syntax", Severity.ERROR, error.message, fix=fix, span=error.span)

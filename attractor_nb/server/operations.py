@@ -33,7 +33,7 @@ from attractor_nb.server.replies import (
     plain_findings,
     plain_outline,
     plain_surface,
-    plain_syntax_error,
+    plain_syntax_errors,
     renamed,
 )
 from attractor_nb.server.requests import EVENT_ID, RUN_ID
@@ -223,9 +223,9 @@ def validate(call: Call) -> Reply:
         if asked.rename is not None:
             pipeline = renamed(pipeline, asked.rename.node, asked.rename.to)
     except SourceError as error:
-        found: list[dict[str, Any]] = [plain_syntax_error(error)]
+        found = plain_syntax_errors(error)
         executes: dict[str, Any] = {"hash": "", "commands": []}
-        return Reply(Validation(is_valid=False, name="", goal="", nodes=0, diagnostics=found, executes=executes))
+        return Reply(Validation(is_valid=False, name="", goal="", nodes=0, **found, executes=executes))
     return Reply(
         Validation(
             is_valid=not any(one.is_error for one in pipeline.diagnostics),

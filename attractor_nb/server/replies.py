@@ -15,6 +15,7 @@ from attractor_nb.errors import (
     AttractorError,
     CheckpointCorrupt,
     ContextValueError,
+    DotSyntaxError,
     GateError,
     GraphChanged,
     NoSuchGate,
@@ -29,12 +30,11 @@ from attractor_nb.errors import (
     UntrustedSource,
     ValidationError,
 )
-from attractor_nb.model.diagnostic import Diagnostic, Severity
+from attractor_nb.model.diagnostic import Diagnostic, syntax_finding
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.server.request_words import in_requests, report_in_requests
 from attractor_nb.source import Span, render_excerpt
 from attractor_nb.storage.files.strict_json import json_bytes
-from attractor_nb.views.drawings.drawing import SEVERITY_LETTERS
 from attractor_nb.views.findings_table import finding_plain, listed, unlisted
 from attractor_nb.views.shown_commands import shown_command
 
@@ -208,24 +208,10 @@ def plain_finding(found: Diagnostic, number: int) -> dict[str, Any]:
     )
 
 
-def plain_syntax_error(error: SourceError) -> dict[str, Any]:
-    """A text that does not parse, in the form of a finding."""
-    return redacted_value(
-        {
-            "number": 0,
-            "rule": "syntax",
-            "severity": Severity.ERROR.value,
-            "letter": SEVERITY_LETTERS[Severity.ERROR],
-            "place": f"{error.span.line}:{error.span.column}" if error.span is not None else "",
-            "message": error.message,
-            "node": "",
-            "edge": None,
-            "fix": in_requests(error.hint),
-            "can_fix": False,
-            **_shown_place(error.span),
-            "report": report_in_requests(str(error)),
-        }
-    )
+def plain_syntax_errors(error: SourceError) -> dict[str, Any]:
+    """The findings of a text that does not parse."""
+    others = error.others if isinstance(error, DotSyntaxError) else ()
+    return plain_findings([syntax_finding(error), *others])
 
 
 def plain_surface(graph: Graph) -> dict[str, Any]:

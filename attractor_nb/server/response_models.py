@@ -338,6 +338,7 @@ class Edited(Sent):
     source: str = ""
     places: list[Plain] = []
     diagnostics: list[Plain] = []
+    more_diagnostics: int = 0
 
 
 class Picture(Sent):

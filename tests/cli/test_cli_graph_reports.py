@@ -107,6 +107,17 @@ def test_a_syntax_error_is_json_for_programs(command, sources):
     assert error["hint"]
 
 
+def test_all_syntax_errors_are_shown_at_once(command, sources):
+    (sources / "bad.dot").write_text("digraph {\n  a -- b\n  c [goal_gate=yes]\n  d [label=]\n}")
+    ended = command("validate", "bad.dot")
+    assert ended.code == 2
+    places = [line.removeprefix("  --> ") for line in ended.err.splitlines() if line.startswith("  --> ")]
+    assert places == ["bad.dot:2:5", "bad.dot:3:16", "bad.dot:4:6"]
+
+    found = json.loads(command("validate", "bad.dot", "--json").out)["error"]["diagnostics"]
+    assert [(each["rule"], each["place"]["line"]) for each in found] == [("syntax", 2), ("bad_value", 3), ("syntax", 4)]
+
+
 def test_strict_counts_warnings(command, sources):
     (sources / "generous.dot").write_text(GENEROUS)
     assert command("validate", "generous.dot").code == 0

@@ -37,6 +37,51 @@ def test_a_syntax_error_names_the_file(tmp_path):
         Pipeline(tmp_path / "g.dot")
 
 
+BROKEN = """digraph G {
+  plan [label="Plan", promt="Plan", goal_gate=yes]
+  work [prompt: "Do it"]
+  start -- plan
+  plan -> wrk [condition="outcome=sucess"]
+  sub [label="Sub"
+}"""
+
+
+def test_a_text_with_syntax_errors_has_the_findings_of_its_other_statements():
+    with pytest.raises(DotSyntaxError) as caught:
+        Pipeline(BROKEN)
+
+    error = caught.value
+    assert error.span is not None
+    assert error.span.line == 3
+    assert [(found.place, found.rule) for found in error.others] == [
+        ("2:23", "attribute_typo"),
+        ("2:47", "bad_value"),
+        ("4:9", "syntax"),
+        ("5:35", "outcome_unknown"),
+        ("6:7", "syntax"),
+    ], "start, exit and the target wrk may be in the statements that were set aside"
+    assert not any(found.fix.edits for found in error.others if found.fix)
+    assert "did you mean" in str(error)
+
+
+def test_texts_in_files_are_read_for_the_findings_of_a_broken_text(tmp_path):
+    (tmp_path / "models.css").write_text("* { llm_model: gpt-5 }")
+    (tmp_path / "g.dot").write_text('digraph { model_stylesheet="@models.css"\na [prompt="@gone.md"]\nb -- c }')
+    with pytest.raises(DotSyntaxError) as caught:
+        Pipeline(tmp_path / "g.dot")
+
+    assert [(found.place, found.rule) for found in caught.value.others] == [("2:11", "text_file")]
+
+
+def test_severities_hold_for_the_findings_of_a_broken_text():
+    with pytest.raises(DotSyntaxError) as caught:
+        Pipeline(BROKEN, severity={"bad_value": "off", "attribute_typo": "error"})
+
+    found = {each.rule: each.severity for each in caught.value.others}
+    assert found["attribute_typo"] == "error"
+    assert "bad_value" not in found
+
+
 def test_strict_refuses_generous_readings(dot):
     text = dot("a [label=x; prompt=y] start -> a -> done")
     assert "attr_separator" in {found.rule for found in Pipeline(text).lint()}

@@ -202,6 +202,11 @@ def test_validate_says_what_lint_says_and_runs_nothing(client, root, sources):
     assert not torn["is_valid"]
     assert torn["diagnostics"][0]["rule"] == "syntax"
     assert torn["diagnostics"][0]["line"] == 1
+    several = client.post("/validate", {"source": "digraph {\na -- b\nc [goal_gate=yes]\nd [label=]\n}"}).json()
+    assert [(found["rule"], found["line"]) for found in several["diagnostics"]] == [
+        ("syntax", 2), ("bad_value", 3), ("syntax", 4),
+    ]  # fmt: skip
+    assert several["more_diagnostics"] == 0
     lone = client.post("/validate", {"source": "digraph { a -> b }"}).json()
     assert not lone["is_valid"]
     assert "start_node" in {found["rule"] for found in lone["diagnostics"]}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from attractor_nb.errors import OptionError
+from attractor_nb.errors import DotSyntaxError, OptionError
 from attractor_nb.gc_pause import gc_paused
 from attractor_nb.languages.dot.edits import apply_edits
 from attractor_nb.languages.dot.lower import derived_class, lower
@@ -25,21 +25,27 @@ from attractor_nb.languages.dot.syntax import (
     SubgraphStatement,
 )
 from attractor_nb.languages.dot.writer import embed_value, text_of, write_dot
-from attractor_nb.model.diagnostic import Diagnostic, Severity
+from attractor_nb.lazy_imports import later
+from attractor_nb.model.diagnostic import Diagnostic, Severity, syntax_finding
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from attractor_nb.languages.dot import syntax_recovery
     from attractor_nb.model.graph import Graph
+else:
+    syntax_recovery = later("attractor_nb.languages.dot.syntax_recovery")
 
 __all__ = [
     "BYTE_ORDER_MARK",
+    "BrokenText",
     "DotDocument",
     "DotTree",
     "apply_edits",
     "derived_class",
     "embed_value",
+    "examine_dot",
     "lower",
     "parse_dot",
     "parse_syntax",
@@ -60,6 +66,13 @@ class DotDocument(msgspec.Struct, frozen=True):
     diagnostics: tuple[Diagnostic, ...]
 
 
+class BrokenText(msgspec.Struct, frozen=True):
+    """A DOT text with syntax errors, and the rest of what it says."""
+
+    error: DotSyntaxError  #: Its first mistake, with the others.
+    rest: DotDocument | None  #: The statements without a mistake; None where too little could be read.
+
+
 def parse_dot(text: str | SourceText, *, name: str = "<string>", strict: bool = False) -> Graph:
     """Read a pipeline.
 
@@ -72,11 +85,14 @@ def parse_dot(text: str | SourceText, *, name: str = "<string>", strict: bool = 
         strict: Whether attributes without commas are an error (ruling 1).
 
     Raises:
-        DotSyntaxError: The text is outside the subset.
+        DotSyntaxError: The text is outside the subset; the error has all mistakes.
     """
     source = _source(text, name)
     with gc_paused(len(source.text)):
-        return lower(parse_syntax(source, strict=strict))
+        try:
+            return lower(parse_syntax(source, strict=strict))
+        except DotSyntaxError as error:
+            raise _broken(source, error, is_strict=strict).error from None
 
 
 def read_dot(text: str | SourceText, *, name: str = "<string>", strict: bool = False) -> DotDocument:
@@ -84,12 +100,36 @@ def read_dot(text: str | SourceText, *, name: str = "<string>", strict: bool = F
 
     Arguments and errors as of ``parse_dot``.
     """
+    found = examine_dot(text, name=name, strict=strict)
+    if isinstance(found, BrokenText):
+        raise found.error
+    return found
+
+
+def examine_dot(text: str | SourceText, *, name: str = "<string>", strict: bool = False) -> DotDocument | BrokenText:
+    """Read a pipeline as ``read_dot`` does, and one with syntax errors as far as possible."""
     source = _source(text, name)
     with gc_paused(len(source.text)):
-        tree = parse_syntax(source, strict=strict)
-        graph = lower(tree)
+        try:
+            return _document(parse_syntax(source, strict=strict))
+        except DotSyntaxError as error:
+            return _broken(source, error, is_strict=strict)
+
+
+def _document(tree: DotTree) -> DotDocument:
+    graph = lower(tree)
     found = sorted((*tree.notices, *find_repeats(tree)), key=lambda notice: notice.span.start if notice.span else 0)
-    return DotDocument(source, tree, graph, tuple(found))
+    return DotDocument(tree.source, tree, graph, tuple(found))
+
+
+def _broken(source: SourceText, first: DotSyntaxError, *, is_strict: bool) -> BrokenText:
+    found = syntax_recovery.read_rest(source, first, is_strict=is_strict)
+    others = [syntax_finding(mistake) for mistake in found.mistakes[1:]]
+    error = DotSyntaxError(first.message, first.span, hint=first.hint, others=others)
+    try:
+        return BrokenText(error, _document(found.tree) if found.tree else None)
+    except DotSyntaxError:  # more defaults than a graph may have
+        return BrokenText(error, None)
 
 
 def _source(text: str | SourceText, name: str) -> SourceText:

@@ -83,9 +83,10 @@ class Lexer:
         braces: Offsets of the braces that are open.
     """
 
-    def __init__(self, source: SourceText, *, is_strict: bool = False) -> None:
+    def __init__(self, source: SourceText, *, is_strict: bool = False, text: str | None = None) -> None:
+        """Take a text; ``text`` is a copy of it with blanks in place of statements that are set aside."""
         self.source = source
-        self.text = source.text
+        self.text = source.text if text is None else text
         self.comments: list[Comment] = []
         self.quoted_ids: list[Name] = []
         self.gaps: list[list[Gap]] = []

@@ -49,14 +49,15 @@ MAX_STATEMENTS: Final = 250_000
 twice as many, each of which costs as much as a long one."""
 
 
-def parse_syntax(source: SourceText, *, strict: bool = False) -> DotTree:
+def parse_syntax(source: SourceText, *, strict: bool = False, text: str | None = None) -> DotTree:
     """Read a DOT text.
 
     Args:
         source: The text, without a byte order mark.
         strict: Whether attributes without commas are an error and not a warning (ruling 1).
+        text: A copy to read in its place, with blanks for statements that are set aside.
     """
-    lexer = Lexer(source, is_strict=strict)
+    lexer = Lexer(source, is_strict=strict, text=text)
 
     def refuse(token: Token, before: Token | None) -> DotSyntaxError:
         kind, start, end, _ = token

@@ -28,7 +28,7 @@ _FORM: Final = "human.form"
 _REVIEW: Final = "human.review"
 
 
-@rule(Severity.ERROR)
+@rule(Severity.ERROR, is_local=True)
 def schema_valid(survey: Survey) -> Iterator[Finding]:
     r"""A `response_schema` is neither a valid JSON Schema nor the name of a registered pydantic model.
 

@@ -57,7 +57,7 @@ _STOPS: Final = re.compile(r"\bset -[a-z]*e|\bexit\b")
 """The shell ends at the first command that fails, or where the command says."""
 
 
-@rule(Severity.WARNING)
+@rule(Severity.WARNING, is_local=True)
 def shape_known(survey: Survey) -> Iterator[Finding]:
     """A node's shape is unknown, and the node sets no `type`.
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _ATTRIBUTE: Final = "model_stylesheet"
 
 
-@rule(Severity.ERROR)
+@rule(Severity.ERROR, is_local=True)
 def condition_syntax(survey: Survey) -> Iterator[Finding]:
     """A condition is not a list of clauses `key=value` or `key!=value`, joined by `&&`.
 
@@ -70,7 +70,7 @@ def _meant(edge: Edge, notice: Diagnostic) -> RepairedGraph | None:
     return with_value(Scope.EDGE, "condition", edge.attrs["condition"], text)
 
 
-@rule(Severity.INFO)
+@rule(Severity.INFO, is_local=True)
 def outcome_alias(survey: Survey) -> Iterator[Finding]:
     """A condition uses an alias of a status instead of the specification's name.
 
@@ -90,7 +90,7 @@ def outcome_alias(survey: Survey) -> Iterator[Finding]:
     return _condition_notices(survey, "outcome_alias")
 
 
-@rule(Severity.WARNING)
+@rule(Severity.WARNING, is_local=True)
 def outcome_unknown(survey: Survey) -> Iterator[Finding]:
     """A condition compares `outcome` with an unknown status.
 
@@ -109,7 +109,7 @@ def outcome_unknown(survey: Survey) -> Iterator[Finding]:
     return _condition_notices(survey, "outcome_unknown")
 
 
-@rule(Severity.WARNING)
+@rule(Severity.WARNING, is_local=True)
 def status_as_key(survey: Survey) -> Iterator[Finding]:
     """A condition consists of a status alone, without `outcome=`.
 
@@ -129,7 +129,7 @@ def status_as_key(survey: Survey) -> Iterator[Finding]:
     return _condition_notices(survey, "status_as_key")
 
 
-@rule(Severity.WARNING)
+@rule(Severity.WARNING, is_local=True)
 def literal_unquoted(survey: Survey) -> Iterator[Finding]:
     r"""A literal of several words is not quoted.
 
@@ -148,7 +148,7 @@ def literal_unquoted(survey: Survey) -> Iterator[Finding]:
     return _condition_notices(survey, "literal_unquoted")
 
 
-@rule(Severity.WARNING)
+@rule(Severity.WARNING, is_local=True)
 def literal_spelling(survey: Survey) -> Iterator[Finding]:
     r"""A literal resembles a truth value or a number, but is not spelled as in JSON.
 
@@ -178,7 +178,7 @@ CONDITION_RULES: Final = (
 )
 
 
-@rule(Severity.ERROR)
+@rule(Severity.ERROR, is_local=True)
 def stylesheet_syntax(survey: Survey) -> Iterator[Finding]:
     """The model stylesheet cannot be parsed.
 
@@ -220,7 +220,7 @@ def _stylesheet_notices(survey: Survey, name: str) -> Iterator[Finding]:
             yield Finding(message, _placed(survey, notice.span), fix=outward(notice.fix))
 
 
-@rule(Severity.WARNING)
+@rule(Severity.WARNING, is_local=True)
 def unknown_property(survey: Survey) -> Iterator[Finding]:
     """A stylesheet sets an unknown property.
 
@@ -240,7 +240,7 @@ def unknown_property(survey: Survey) -> Iterator[Finding]:
     return _stylesheet_notices(survey, "unknown_property")
 
 
-@rule(Severity.WARNING)
+@rule(Severity.WARNING, is_local=True)
 def style_value(survey: Survey) -> Iterator[Finding]:
     """A value in the stylesheet has the wrong type or is not one of the choices.
 

@@ -250,7 +250,7 @@ def _address_problems(
         yield message, "use https://, or a server on this machine", Severity.WARNING
 
 
-@rule(Severity.ERROR)
+@rule(Severity.ERROR, is_local=True)
 def extra_valid(survey: Survey) -> Iterator[Finding]:
     """An `llm.extra.*` option is unknown or has the wrong type.
 

@@ -33,7 +33,7 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _PROVIDERS: Final = f"known providers: {', '.join(PROVIDER_NAMES)}"
 
 
-@rule(Severity.ERROR)
+@rule(Severity.ERROR, is_local=True)
 def fallback_valid(survey: Survey) -> Iterator[Finding]:
     """`llm_fallback` is not a comma-separated list of `model` or `provider:model`.
 
@@ -59,7 +59,7 @@ def fallback_valid(survey: Survey) -> Iterator[Finding]:
         yield Finding(f"llm_fallback has an {what}", written.span, written.node_id, fix=fix)
 
 
-@rule(Severity.ERROR)
+@rule(Severity.ERROR, is_local=True)
 def base_url_valid(survey: Survey) -> Iterator[Finding]:
     """`llm.base_url` is not an `https://` address, or an `http://` address on this machine.
 
@@ -129,7 +129,7 @@ def endpoint_valid(survey: Survey) -> Iterator[Finding]:
             yield Finding(message, span, "", fix=fix, severity=Severity.WARNING)
 
 
-@rule(Severity.ERROR)
+@rule(Severity.ERROR, is_local=True)
 def fallback_on_known(survey: Survey) -> Iterator[Finding]:
     """`llm_fallback_on` has a word other than `overlong` and `refusal`.
 

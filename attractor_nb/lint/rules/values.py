@@ -76,7 +76,7 @@ _WORDED_DURATION: Final = re.compile(
 )
 
 
-@rule(Severity.ERROR)
+@rule(Severity.ERROR, is_local=True)
 def bad_value(survey: Survey) -> Iterator[Finding]:
     """An attribute value has the wrong type, is not one of the choices, or is too small.
 
@@ -144,7 +144,7 @@ def _wrong_type(row: AttributeSpec, value: AttrValue) -> tuple[str, AttrValue | 
             return f'{row.name} "{text}" is not a number', None
 
 
-@rule(Severity.WARNING)
+@rule(Severity.WARNING, is_local=True)
 def whole_number(survey: Survey) -> Iterator[Finding]:
     """A whole number is written with a decimal point.
 
@@ -182,7 +182,7 @@ def _with_whole_numbers(survey: Survey) -> Iterator[tuple[Thing, str, tuple[str,
         yield edge, "", (edge.source, edge.target), _INTEGERS[Scope.EDGE]
 
 
-@rule(Severity.ERROR)
+@rule(Severity.ERROR, is_local=True)
 def bad_duration(survey: Survey) -> Iterator[Finding]:
     """A duration is not a number with a unit, such as `250ms`, `900s`, `15m`, `1.5h`, `1d`.
 
@@ -216,7 +216,7 @@ def _duration_fix(suspect: Suspect) -> Fix:
     return Fix('write a number and a unit, such as "15m"')
 
 
-@rule(Severity.WARNING)
+@rule(Severity.WARNING, is_local=True)
 def fidelity_valid(survey: Survey) -> Iterator[Finding]:
     """A fidelity is not one of the six modes.
 
@@ -245,7 +245,7 @@ def fidelity_valid(survey: Survey) -> Iterator[Finding]:
         yield Finding(message, span, suspect.node_id, suspect.ends, fix)
 
 
-@rule(Severity.INFO)
+@rule(Severity.INFO, is_local=True)
 def attribute_typo(survey: Survey) -> Iterator[Finding]:
     """An attribute's name is almost that of a known one.
 
@@ -281,7 +281,7 @@ def attribute_typo(survey: Survey) -> Iterator[Finding]:
             yield Finding(message, span, suspect.node_id, suspect.ends, fix, meant=meant)
 
 
-@rule(Severity.WARNING)
+@rule(Severity.WARNING, is_local=True)
 def foreign_attribute(survey: Survey) -> Iterator[Finding]:
     """An attribute has the name that another runner uses for it.
 
@@ -340,7 +340,7 @@ _NOWHERE: Final = (sys.maxsize, sys.maxsize)
 _REMEDY: Final = "store it in an environment variable that the command or the backend reads"
 
 
-@rule(Severity.WARNING)
+@rule(Severity.WARNING, is_local=True)
 def secret_in_source(survey: Survey) -> Iterator[Finding]:
     """A pipeline contains a key, token or password.
 
@@ -392,7 +392,7 @@ def _outside(places: Iterable[tuple[int, int]], spans: Iterable[Span]) -> Iterat
             yield start, end
 
 
-@rule(Severity.ERROR)
+@rule(Severity.ERROR, is_local=True)
 def secret_in_id(survey: Survey) -> Iterator[Finding]:
     """A node's id looks like a key.
 

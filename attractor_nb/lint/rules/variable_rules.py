@@ -60,7 +60,7 @@ RESPONSE: Final = ".response"
 _MOST_FIELDS: Final = 500
 
 
-@rule(Severity.ERROR)
+@rule(Severity.ERROR, is_local=True)
 def inputs_valid(survey: Survey) -> Iterator[Finding]:
     """`inputs` is not a list of names, or `inputs_schema` names no registered model.
 
@@ -222,7 +222,7 @@ def _unknown_key(thing: Edge | Node, name: str, text: str, place: int, key: str,
     )
 
 
-@rule(Severity.ERROR)
+@rule(Severity.ERROR, is_local=True)
 def text_file(survey: Survey) -> Iterator[Finding]:
     """A text that begins with `@` names no readable file below the folder of the pipeline's file.
 

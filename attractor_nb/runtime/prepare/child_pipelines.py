@@ -21,14 +21,14 @@ import msgspec
 from msgspec import Struct, field
 
 from attractor_nb.decisions.planning.executable_surface import executable_surface
-from attractor_nb.errors import AttractorError, InputsSyntaxError, OptionError, SourceError
-from attractor_nb.languages.dot import DotDocument, read_dot
+from attractor_nb.errors import AttractorError, DotSyntaxError, InputsSyntaxError, OptionError, SourceError
+from attractor_nb.languages.dot import BrokenText, DotDocument, examine_dot
 from attractor_nb.lazy_imports import later
 from attractor_nb.lint import HANDLER_MISSING, validate
 from attractor_nb.lint.survey import BUILT_IN_TYPES, LintOptions, no_inputs, no_schema
 from attractor_nb.model.child import ChildProblem
-from attractor_nb.model.diagnostic import Diagnostic, Severity
-from attractor_nb.model.graph import Graph, Node
+from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity
+from attractor_nb.model.graph import Graph, Node, TextFileProblem
 from attractor_nb.model.texts import did_you_mean
 from attractor_nb.model.vocabulary.shapes import CHILD_TYPES, child_attributes
 from attractor_nb.model.vocabulary.value_forms import FOR_EACH, FOR_EACH_TYPE
@@ -429,14 +429,25 @@ def prepare(source: Source, preparation: Preparation, files: TextFiles) -> Prepa
         files: Those that its texts may name.
     """
     text = read_source(source)
-    document = None if isinstance(text, Graph) else read_dot(text, strict=preparation.is_strict)
+    document = None if isinstance(text, Graph) else examine_dot(text, strict=preparation.is_strict)
+    if isinstance(document, BrokenText):
+        raise _with_findings_of_rest(document, preparation, files)
     parsed = text if isinstance(text, Graph) else document.graph if document else None
     assert parsed is not None, "a source is a graph or has one"
     put_in, text_problems = files.put_in(parsed)
     graph = _transformed(put_in, (*built_in_transforms(), *preparation.transforms))
     family = preparation.find_children(graph) if preparation.find_children else Family[Any]()
     graph = family.beside(graph)
-    options = LintOptions(
+    options = _lint_options(preparation, family, text_problems)
+    found = validate(graph, preparation.rules, options=options, severity=preparation.severity)
+    notices = document.diagnostics if document else ()
+    return Prepared(document, parsed, graph, in_source_order([*notices, *found]), family)
+
+
+def _lint_options(
+    preparation: Preparation, family: Family[Any], text_problems: Sequence[TextFileProblem]
+) -> LintOptions:
+    return LintOptions(
         known_types=BUILT_IN_TYPES | preparation.runnable_types,
         runnable_types=preparation.runnable_types,
         schemas=preparation.schemas,
@@ -451,9 +462,22 @@ def prepare(source: Source, preparation: Preparation, files: TextFiles) -> Prepa
         text_problems=text_problems,
         taken_over=preparation.taken_over,
     )
-    found = validate(graph, preparation.rules, options=options, severity=preparation.severity)
-    notices = document.diagnostics if document else ()
-    return Prepared(document, parsed, graph, in_source_order([*notices, *found]), family)
+
+
+def _with_findings_of_rest(text: BrokenText, preparation: Preparation, files: TextFiles) -> DotSyntaxError:
+    """The error for a text with syntax errors, with what lint finds in its other statements.
+
+    Their fixes only say what to do: an edit is made in a text that can be read.
+    """
+    error, rest = text.error, text.rest
+    if rest is None:
+        return error
+    graph, text_problems = files.put_in(rest.graph)
+    options = _lint_options(preparation, Family[Any](), text_problems)
+    found = validate(graph, options=options, severity=preparation.severity, only_local=True)
+    notices = [replace(each, fix=Fix(each.fix.title) if each.fix else None) for each in (*rest.diagnostics, *found)]
+    others = in_source_order([*error.others, *notices])
+    return DotSyntaxError(error.message, error.span, hint=error.hint, others=others)
 
 
 def _transformed(graph: Graph, transforms: Iterable[Transform]) -> Graph:

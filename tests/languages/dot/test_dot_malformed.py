@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -40,7 +41,7 @@ def test_the_table_is_large_and_its_names_are_unique() -> None:
 
 
 @pytest.mark.parametrize("case", TABLE, ids=lambda case: case["name"])
-def test_malformed_source(case: dict[str, str]) -> None:
+def test_malformed_source(case: dict[str, Any]) -> None:
     error = refused(case["source"], strict=bool(case.get("strict")))
 
     assert error.span is not None
@@ -48,6 +49,7 @@ def test_malformed_source(case: dict[str, str]) -> None:
     assert f"{error.span.line}:{error.span.column}" == case["place"]
     assert error.span.text.split("\n")[0].rstrip("\r") == case["text"]
     assert error.hint == case["hint"]
+    assert [found.message for found in error.others] == case.get("others", []), "a consequence is no mistake"
 
 
 @pytest.mark.parametrize("case", TABLE, ids=lambda case: case["name"])
