@@ -32,9 +32,12 @@ from attractor_nb.model.question import (
     Question,
     QuestionType,
     recorded_value,
+    who_answered,
     worded_answer,
 )
 from attractor_nb.model.redacted import redacted_answer, redacted_question
+from attractor_nb.model.texts import shown
+from attractor_nb.model.vocabulary.value_forms import label_text
 from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
@@ -348,6 +351,19 @@ class Gate(msgspec.Struct, frozen=True):
     #: The run's own interviewer is asked, and answers by itself: no click is needed.
     is_with_interviewer: bool = False
     answer: Answer | None = None  #: The recorded answer; None while the question waits.
+
+    def __repr__(self) -> str:
+        """The question, and below it the recorded answer, or the choices and fields."""
+        question = self.question
+        lines = [f"Gate {self.stage}: {shown(' '.join(question.text.split()))}"]
+        if self.answer is not None:
+            choices = self.answer.selected_options or tuple(filter(None, [self.answer.selected_option]))
+            words = ", ".join(label_text(each.label) for each in choices) or self.answer.text or self.answer.value
+            return f"{lines[0]}\n  answered: {shown(words)} ({who_answered(self.answer.answered_by)})"
+        lines += [f"  [{option.key}] {shown(label_text(option.label))}" for option in question.options]
+        if question.form:
+            lines.append(f"  with {', '.join(entry.name for entry in question.form.fields)}")
+        return "\n".join(lines)
 
     def as_event(self) -> InterviewStarted:
         """The question in its event, which is all that a card needs of it."""

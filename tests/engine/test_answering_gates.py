@@ -5,12 +5,14 @@ import contextlib
 import threading
 
 import pytest
+from msgspec.structs import replace
 
 from attractor_nb import Answer, AnswerValue, Option, Question
-from attractor_nb.engine.gates import Gates
+from attractor_nb.engine.gates import Gate, Gates
 from attractor_nb.errors import AlreadyAnswered, AnswerRefused, NoSuchGate, StorageError, TerminalError
 from attractor_nb.interviewers import DeferredInterviewer
 from attractor_nb.model.events import InterviewCompleted, InterviewInformed, InterviewStarted, InterviewTimeout
+from attractor_nb.model.question import FieldKind, Form, FormField
 from attractor_nb.testing import ManualClock, ScriptedInterviewer
 
 MAX_REFUSALS = 10
@@ -50,6 +52,21 @@ def within(gates, act, question=QUESTION):
         return await asked
 
     return asyncio.run(main())
+
+
+def test_a_gate_in_a_terminal_is_a_line_and_its_choices():
+    form = Form("Review", (FormField("score", FieldKind.WHOLE),))
+    text = "Ship it?\nIt is\x1b[31m final."
+    gate = Gate("gate:1", "gate", replace(QUESTION, text=text, form=form), deadline=None, since=0.0)
+    assert repr(gate).splitlines() == [
+        "Gate gate: Ship it? It is\\x1b[31m final.",
+        "  [Y] Yes",
+        "  [N] No",
+        "  with score",
+    ]
+
+    answered = replace(gate, answer=Answer("Y", selected_option=OPTIONS[0], answered_by="ada (widget)"))
+    assert repr(answered).splitlines()[1:] == ["  answered: Yes (ada)"]
 
 
 @pytest.mark.parametrize("name", ["gate", "gate:1"])
