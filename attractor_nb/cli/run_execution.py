@@ -45,11 +45,11 @@ from attractor_nb.model.states import PAUSED
 from attractor_nb.pipeline.load_pipeline import load_pipeline
 from attractor_nb.pipeline.run import Run
 from attractor_nb.redaction import redacted
-from attractor_nb.runtime.prepare.given_files import read_file
 from attractor_nb.runtime.prepare.text_sources import changed_source
 from attractor_nb.runtime.prepare.trust import TrustQuestion, trust_question, untrusted, where_commands_run
 from attractor_nb.runtime.stored_state import choices_of
 from attractor_nb.runtime.workspace.worktree import place_facts
+from attractor_nb.storage.files.given_files import read_file
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.stored_run import read_facts
