@@ -51,6 +51,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.model.diagnostic import listed, rest_line
 from attractor_nb.redaction import redacted
 from attractor_nb.source import render_excerpt
 
@@ -149,12 +150,12 @@ class ValidationError(AttractorError):
         super().__init__(f"the pipeline has {count} and was not run")
 
     def report_lines(self) -> list[str]:
-        """The count, then each error with its excerpt and fix."""
+        """The count, then each error that is listed with its excerpt and fix."""
+        errors = [found for found in self.diagnostics if found.is_error]
         lines = [self.message]
-        for found in self.diagnostics:
-            if found.is_error:
-                lines.extend(found.report_lines())
-        return lines
+        for _, found in listed(errors):
+            lines.extend(found.report_lines())
+        return [*lines, *filter(None, [rest_line(errors)])]
 
 
 class OptionError(AttractorError):

@@ -22,7 +22,7 @@ from attractor_nb.cli.run_summary import shown_path
 from attractor_nb.cli.source_inputs import STDIN, check_output, read_pipeline, read_text
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.languages.dot import read_dot, write_dot
-from attractor_nb.model.diagnostic import Diagnostic, Severity
+from attractor_nb.model.diagnostic import Diagnostic, Severity, listed, rest_line
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.model.texts import did_you_mean
 from attractor_nb.redaction import redacted, redacted_value
@@ -44,8 +44,8 @@ def show_parsed(file: str, *, is_json: bool, is_strict: bool) -> ExitCode:
         print_json(document.graph.to_plain())
         return ExitCode.SUCCESS
     print_source(redacted(write_dot(document.graph)))
-    for found in document.diagnostics:
-        print("\n".join(report_in_options(found.report_lines())), file=sys.stderr)
+    for words in _reports(document.diagnostics):
+        print(words, file=sys.stderr)
     return ExitCode.SUCCESS
 
 
@@ -80,8 +80,8 @@ def show_findings(file: str, *, is_strict: bool) -> ExitCode:
     """Print what lint finds. Errors, and with ``is_strict`` warnings too, are invalid input."""
     pipeline = read_pipeline(file)
     found = pipeline.run_diagnostics()
-    for entry in found:
-        print("\n".join(report_in_options(entry.report_lines())) + "\n")
+    for words in _reports(found):
+        print(f"{words}\n")
     print(_verdict(file, pipeline, found))
     if declared := _declared(pipeline):
         print(f"inputs: {', '.join(_shown_input(each) for each in declared)}")
@@ -218,6 +218,12 @@ def _drawn(pipeline: Pipeline, graph_format: GraphFormat) -> str:
         case _:
             graph = pipeline.graph
             return f"{headline(graph)}\n\n{text_tree(graph)}\n\n{text_table(graph)}"
+
+
+def _reports(diagnostics: Sequence[Diagnostic]) -> list[str]:
+    """The findings that are listed as texts, and the number of the others."""
+    reports = ["\n".join(report_in_options(found.report_lines())) for _, found in listed(diagnostics)]
+    return [*reports, *filter(None, [rest_line(diagnostics)])]
 
 
 def _code_of(found: Iterable[Diagnostic], *, is_strict: bool) -> ExitCode:
