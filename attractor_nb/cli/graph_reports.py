@@ -28,6 +28,7 @@ from attractor_nb.model.texts import did_you_mean
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.storage.cache_store import CacheStore
 from attractor_nb.storage.files.user_files import write_file
+from attractor_nb.storage.own_places import refuse_linked
 from attractor_nb.views.table import aligned, one_line
 
 if TYPE_CHECKING:
@@ -284,7 +285,7 @@ def show_handlers(*, is_json: bool) -> ExitCode:
 
 def show_cache(directory: Path, *, is_cleared: bool, is_json: bool) -> ExitCode:
     """Print how many results a cache holds and how large they are, after removing them if that is asked."""
-    store = CacheStore(directory)
+    store = CacheStore(refuse_linked(directory, option="--cache-dir DIR"))
     held = store.clear() if is_cleared else store.size()
     if is_json:
         name = "removed" if is_cleared else "held"

@@ -15,6 +15,7 @@ from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.runtime.wired_run import runs_under_way
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.log.lock import process_of
+from attractor_nb.storage.own_places import refuse_linked
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
 from attractor_nb.storage.run_index import list_runs
 from attractor_nb.storage.stored_run import current_directory
@@ -121,14 +122,14 @@ def gates(base: str | Path = DEFAULT_RUNS_BASE) -> Inbox:
         base: The runs base; nothing of it is changed.
 
     Raises:
-        StorageError: The base may not be read.
+        StorageError: The base may not be read, or is in ``.attractor`` of the working directory behind a link.
     """
     here = runs_under_way()
     found = [question_here(run, gate.as_event(), gate.since) for run in here for gate in run.gates]
     found.sort(key=lambda asked: asked.event.time)
     places = {run.logs_root.absolute() for run in here}
     notes: list[str] = []
-    for summary in list_runs(as_path(base, "the runs base")):
+    for summary in list_runs(refuse_linked(as_path(base, "the runs base"), option='gates("DIR")')):
         if summary.kind != "run" or summary.logs_root.absolute() in places:
             continue
         if summary.is_resumable or summary.is_live:
