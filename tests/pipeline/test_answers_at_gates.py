@@ -169,7 +169,7 @@ MALFORMED = {
 def test_ruling_44_an_answer_of_the_wrong_types_fails_its_gate_and_says_why(answer, source):
     result = Pipeline(source).run(wait=True, interviewer=Saying(answer), durability="none")
     assert result.status == "fail"
-    assert "the interviewer answered gate gate with an Answer whose " in result.reason
+    assert "the interviewer answered gate `gate` with an Answer whose " in result.reason
     assert " of type " in result.reason
 
 

@@ -417,7 +417,8 @@ def _not_waiting(
 ) -> AttractorError:
     if not is_left and (answered := _answer_in_log(service.place(run_id), question)):
         return AlreadyAnswered(
-            f"gate {question[:80]} was answered by {answered.answered_by or 'a person'}", hint="the first answer counts"
+            f"gate `{question[:80]}` was answered by {answered.answered_by or 'a person'}",
+            hint="the first answer counts",
         )
     if summary.is_live:
         hint = f"GET /pipelines/{run_id}/questions lists those that wait"
@@ -425,7 +426,7 @@ def _not_waiting(
         hint = f"resume it first: {_way_to_resume(run_id)}; the same question is then asked again"
     else:
         hint = f"the run is {summary.status}"
-    return NoSuchGate(f"no gate {question[:80]} is waiting", hint=hint)
+    return NoSuchGate(f"no gate `{question[:80]}` is waiting", hint=hint)
 
 
 def _answer_in_log(place: Path, question: str) -> InterviewCompleted | None:
