@@ -232,12 +232,14 @@ class Rows(Sent):
     under_way: int = Field(description="Those of them that a process works at.")
     offset: int
     questions: list[WaitingQuestion]
+    more_questions: int = Field(default=0, description="Those that wait and are not in the answer.")
 
 
 class QuestionList(Sent):
-    """The questions that wait, oldest first."""
+    """The questions that wait, oldest first; at most 500."""
 
     questions: list[WaitingQuestion]
+    more_questions: int = Field(default=0, description="Those that wait and are not in the answer.")
 
 
 class AnswerTaken(Sent):
