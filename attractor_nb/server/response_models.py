@@ -90,6 +90,7 @@ class PipelineStatus(PipelineLine):
     line: Plain
     questions: int
     links: dict[str, str]
+    map_id: str = Field(description="The map whose row it is; else empty.")
 
 
 class Drawing(Sent):
@@ -156,6 +157,13 @@ class MapFacts(Sent):
     usage: Plain
 
 
+class MapChoice(Sent):
+    """A status of rows that the page offers to filter by."""
+
+    status: str
+    words: str
+
+
 class MapParts(Sent):
     """The parts of the page of a map, as HTML and SVG without script."""
 
@@ -163,6 +171,7 @@ class MapParts(Sent):
     facts: str
     drawing: str
     table: str
+    choices: list[MapChoice]
     notes: list[str]
 
 

@@ -35,6 +35,9 @@ def test_a_row_of_a_map_is_a_run_with_an_id_of_its_own(root, client):
     status = client.get(f"/pipelines/{row}").json()
     assert (status["id"], status["status"], status["kind"]) == (row, "completed", "run")
     assert status["links"]["self"] == f"pipelines/{row}"
+    assert status["map_id"] == "triage"
+    forked = client.post(f"/pipelines/{row}/fork", {"node": "classify", "backend": "simulated"}).json()["id"]
+    assert client.ended(forked)["map_id"] == ""
     stage = client.get(f"/pipelines/{row}/stages/classify").json()
     assert stage["response"] == "<b>ticket 41</b>"
     assert client.get(f"/pipelines/{row}/drawing").status_code == 200
@@ -158,6 +161,10 @@ def test_the_page_of_a_map_has_the_parts_of_the_exported_page_with_links_to_its_
     assert page["drawing"].startswith("<svg")
     assert "am-bar" in page["facts"]
     assert not any("attractor-nb export" in note for note in page["notes"])
+    failed, success = {"status": "fail", "words": "failed 1"}, {"status": "success", "words": "success 2"}
+    assert page["choices"] == [failed, success]
+    chosen = client.get("/maps/triage", params={"with_page": "true", "status": "interrupted"}).json()["page"]
+    assert chosen["choices"] == [failed, {"status": "interrupted", "words": "interrupted 0"}, success]
 
 
 def test_rows_are_found_by_words_and_status_and_come_part_by_part(root, client):

@@ -40,7 +40,7 @@ from attractor_nb.server.response_models import (
     StageFileText,
     WaitingQuestion,
 )
-from attractor_nb.server.server_runs import is_row, locked_elsewhere, row_id, way_to_resume
+from attractor_nb.server.server_runs import is_row, locked_elsewhere, map_of, row_id, way_to_resume
 from attractor_nb.storage.checkpoint_file import read_checkpoint
 from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.log.event_log import read_log
@@ -107,6 +107,7 @@ def status_of(service: RunService, run_id: str) -> PipelineStatus:
         line=_line(run, summary, is_live=facts["is_live"]),
         questions=_question_count(service, run_id),
         links=links_of(run_id),
+        map_id=map_of(run_id),
     )
 
 
