@@ -51,6 +51,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.model.diagnostic import listed, rest_line
 from attractor_nb.redaction import redacted
 from attractor_nb.source import render_excerpt
 
@@ -126,8 +127,11 @@ class DotSyntaxError(SourceError):
         self.others = tuple(others)
 
     def report_lines(self) -> list[str]:
-        """Message, place, excerpt with carets, hint; then the other findings."""
-        return [*super().report_lines(), *(line for found in self.others for line in found.report_lines())]
+        """Message, place, excerpt with carets, hint; then the other findings that are listed."""
+        lines = super().report_lines()
+        for _, found in listed(self.others):
+            lines.extend(found.report_lines())
+        return [*lines, *filter(None, [rest_line(self.others)])]
 
 
 class ConditionSyntaxError(SourceError):
@@ -164,12 +168,12 @@ class ValidationError(AttractorError):
         super().__init__(f"the pipeline has {count} and was not run")
 
     def report_lines(self) -> list[str]:
-        """The count, then each error with its excerpt and fix."""
+        """The count, then each error that is listed with its excerpt and fix."""
+        errors = [found for found in self.diagnostics if found.is_error]
         lines = [self.message]
-        for found in self.diagnostics:
-            if found.is_error:
-                lines.extend(found.report_lines())
-        return lines
+        for _, found in listed(errors):
+            lines.extend(found.report_lines())
+        return [*lines, *filter(None, [rest_line(errors)])]
 
 
 class OptionError(AttractorError):

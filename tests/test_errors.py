@@ -5,7 +5,7 @@ import re
 import pytest
 
 from attractor_nb import errors
-from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity
+from attractor_nb.model.diagnostic import MOST_LISTED, Diagnostic, Fix, Severity
 from attractor_nb.source import SourceText
 
 SOURCE = SourceText('plan [label="Plan" prompt="Plan it"]', "review.dot")
@@ -48,6 +48,15 @@ def test_a_validation_error_shows_its_errors_and_carries_all_findings():
         "   |  ^^^^",
         " fix: add one",
     ]
+
+
+def test_a_validation_error_lists_as_many_errors_as_a_table_of_findings():
+    found = [Diagnostic("start_node", Severity.ERROR, "no start node") for _ in range(MOST_LISTED + 1200)]
+    found.append(Diagnostic("dead_end", Severity.WARNING, "plan leads nowhere"))
+    lines = str(errors.ValidationError(found)).splitlines()
+    assert lines[0] == "the pipeline has 1700 errors and was not run"
+    assert lines[1:-1] == ["error[start_node]: no start node"] * MOST_LISTED
+    assert lines[-1] == "and 1,200 more errors"
 
 
 def _tree(kind, depth=0):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import sys
 import traceback
 from typing import TYPE_CHECKING, Any, Final, TextIO, cast
@@ -85,6 +86,10 @@ def _report_foreign(error: Exception, *, is_json: bool) -> ExitCode:
     return ExitCode.FAILED
 
 
+_SURPLUS: Final = re.compile(r"unexpected extra argument \((.+)\)")
+"""As typer says it of a file of rows that is given behind the pipeline."""
+
+
 def _report_usage(problem: Any, *, is_json: bool) -> None:
     """Say what is wrong with a command line; a command without arguments shows its help instead."""
     message = redacted(problem.format_message())
@@ -92,7 +97,10 @@ def _report_usage(problem: Any, *, is_json: bool) -> None:
         print(message, file=sys.stderr)
         return
     command = problem.ctx.command_path if getattr(problem, "ctx", None) else "attractor-nb"
-    report(OptionError(message.strip(), hint=f"{command} --help"), is_json=is_json)
+    hint = f"{command} --help"
+    if command.endswith(" map") and (surplus := _SURPLUS.search(message)):
+        hint = f"an option names the rows: {command} FILE --params {surplus[1]}"
+    report(OptionError(message.strip(), hint=hint), is_json=is_json)
 
 
 def _tolerate_narrow_encodings() -> None:

@@ -22,12 +22,13 @@ from attractor_nb.cli.run_summary import shown_path
 from attractor_nb.cli.source_inputs import STDIN, check_output, read_pipeline, read_text
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.languages.dot import read_dot, write_dot
-from attractor_nb.model.diagnostic import Diagnostic, Severity
+from attractor_nb.model.diagnostic import Diagnostic, Severity, listed, rest_line
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.model.texts import did_you_mean
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.storage.cache_store import CacheStore
 from attractor_nb.storage.files.user_files import write_file
+from attractor_nb.storage.own_places import refuse_linked
 from attractor_nb.views.table import aligned, one_line
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ def show_parsed(file: str, *, is_json: bool, is_strict: bool) -> ExitCode:
         print_json(document.graph.to_plain())
         return ExitCode.SUCCESS
     print_source(redacted(write_dot(document.graph)))
-    for found in document.diagnostics:
-        print("\n".join(report_in_options(found.report_lines())), file=sys.stderr)
+    for words in _reports(document.diagnostics):
+        print(words, file=sys.stderr)
     return ExitCode.SUCCESS
 
 
@@ -80,8 +81,8 @@ def show_findings(file: str, *, is_strict: bool) -> ExitCode:
     """Print what lint finds. Errors, and with ``is_strict`` warnings too, are invalid input."""
     pipeline = read_pipeline(file)
     found = pipeline.run_diagnostics()
-    for entry in found:
-        print("\n".join(report_in_options(entry.report_lines())) + "\n")
+    for words in _reports(found):
+        print(f"{words}\n")
     print(_verdict(file, pipeline, found))
     if declared := _declared(pipeline):
         print(f"inputs: {', '.join(_shown_input(each) for each in declared)}")
@@ -220,6 +221,12 @@ def _drawn(pipeline: Pipeline, graph_format: GraphFormat) -> str:
             return f"{headline(graph)}\n\n{text_tree(graph)}\n\n{text_table(graph)}"
 
 
+def _reports(diagnostics: Sequence[Diagnostic]) -> list[str]:
+    """The findings that are listed as texts, and the number of the others."""
+    reports = ["\n".join(report_in_options(found.report_lines())) for _, found in listed(diagnostics)]
+    return [*reports, *filter(None, [rest_line(diagnostics)])]
+
+
 def _code_of(found: Iterable[Diagnostic], *, is_strict: bool) -> ExitCode:
     return ExitCode.SUCCESS if _is_valid(found, is_strict=is_strict) else ExitCode.INVALID_INPUT
 
@@ -278,7 +285,7 @@ def show_handlers(*, is_json: bool) -> ExitCode:
 
 def show_cache(directory: Path, *, is_cleared: bool, is_json: bool) -> ExitCode:
     """Print how many results a cache holds and how large they are, after removing them if that is asked."""
-    store = CacheStore(directory)
+    store = CacheStore(refuse_linked(directory, option="--cache-dir DIR"))
     held = store.clear() if is_cleared else store.size()
     if is_json:
         name = "removed" if is_cleared else "held"

@@ -230,6 +230,7 @@ _CALLS: Final = calls_of(
     (r'(?:run|Run\.load\("[^"]*"\))\.resume\(\)', "`attractor-nb resume DIR`"),
     (r"run\.answer\([^)]*\)", "`attractor-nb answer DIR GATE CHOICE`"),
     (r"run\.tell\([^)]*\)", '`attractor-nb tell DIR "TEXT"`'),
+    (r'runs\("DIR"\)', "--runs-dir DIR"),
     (r"Run\.load\(…\)", "`attractor-nb watch DIR --once`"),
     (r"allow_remote=True", "--allow-remote"),
     (r"take_over=True", "--take-over"),

@@ -40,16 +40,16 @@ from attractor_nb.errors import (
 )
 from attractor_nb.interviewers import AutoApproveInterviewer, ConsoleInterviewer, PausingInterviewer
 from attractor_nb.interviewers.terminal_input import LineInput
-from attractor_nb.model.diagnostic import Severity
+from attractor_nb.model.diagnostic import Severity, listed, rest_line
 from attractor_nb.model.states import PAUSED
 from attractor_nb.pipeline.load_pipeline import load_pipeline
 from attractor_nb.pipeline.run import Run
 from attractor_nb.redaction import redacted
-from attractor_nb.runtime.prepare.given_files import read_file
 from attractor_nb.runtime.prepare.text_sources import changed_source
 from attractor_nb.runtime.prepare.trust import TrustQuestion, trust_question, untrusted, where_commands_run
 from attractor_nb.runtime.stored_state import choices_of
 from attractor_nb.runtime.workspace.worktree import place_facts
+from attractor_nb.storage.files.given_files import read_file
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.stored_run import read_facts
@@ -225,11 +225,13 @@ def _place(pipeline: Pipeline, settings: Settings, logs_root: Path | None) -> st
 def _heading(pipeline: Pipeline, settings: Settings, backend: str | None) -> list[tuple[str, Tone]]:
     """The title of the pipeline, the warnings of lint, and whether anything is real."""
     lines = [(_title(pipeline), Tone.STRONG)]
-    for found in pipeline.diagnostics:
-        if found.severity is Severity.WARNING:
-            place = f"{found.place}  " if found.place else ""
-            mark = SEVERITY_LETTERS[found.severity]
-            lines.append((f"{mark} {place}{one_line(found.message)} [{found.rule}]", Tone.WAITING))
+    warnings = [found for found in pipeline.diagnostics if found.severity is Severity.WARNING]
+    for _, found in listed(warnings):
+        place = f"{found.place}  " if found.place else ""
+        mark = SEVERITY_LETTERS[found.severity]
+        lines.append((f"{mark} {place}{one_line(found.message)} [{found.rule}]", Tone.WAITING))
+    if rest := rest_line(warnings):
+        lines.append((rest, Tone.WAITING))
     if settings.is_simulated:
         lines.append(("simulated: no model is called, no command is run", Tone.QUIET))
     elif settings.is_replay:

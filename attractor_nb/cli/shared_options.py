@@ -117,7 +117,9 @@ def complete_maps(incomplete: str) -> list[str]:
 
 
 def _directories(incomplete: str, *, is_map_wanted: bool) -> list[str]:
+    from attractor_nb.errors import StorageError  # noqa: PLC0415 - as above
     from attractor_nb.storage.map_directory import is_map  # noqa: PLC0415 - as above
+    from attractor_nb.storage.own_places import refuse_linked  # noqa: PLC0415 - as above
     from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE  # noqa: PLC0415 - as above
     from attractor_nb.storage.stored_run import has_event_log  # noqa: PLC0415 - as above
 
@@ -125,8 +127,8 @@ def _directories(incomplete: str, *, is_map_wanted: bool) -> list[str]:
     base = Path(folder + slash).expanduser() if slash else DEFAULT_RUNS_BASE
     shown = folder + slash if slash else f"{DEFAULT_RUNS_BASE.as_posix()}/"
     try:
-        entries = sorted(base.iterdir(), reverse=True)
-    except OSError:
+        entries = sorted(refuse_linked(base).iterdir(), reverse=True)
+    except (OSError, StorageError):
         return []  # the shell then offers files
     begun = [entry for entry in entries if f"{shown}{entry.name}".startswith(incomplete)]
     return [shown + entry.name for entry in begun if is_map(entry) or (not is_map_wanted and has_event_log(entry))]

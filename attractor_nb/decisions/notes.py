@@ -53,7 +53,7 @@ def note_of(event: Event) -> Note | None:
     if isinstance(event, InterviewTimeout):
         return _note(ANSWER, f"{event.stage} got no answer in time")
     if isinstance(event, GoalGateUnsatisfied):
-        return _note(SENT_BACK, f"goal gate {event.gate} was not satisfied: back to {event.target}")
+        return _note(SENT_BACK, f"goal gate `{event.gate}` was not satisfied: back to {event.target}")
     return _note(TOOL_CALL, _tool_line(event)) if isinstance(event, ToolCallEnded) else None
 
 

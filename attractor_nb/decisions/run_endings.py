@@ -185,7 +185,7 @@ def end_or_redirect(plan: Plan, state: RunState, end: RunEnd) -> Generator[Effec
         where = RunPosition(state.completed, step.target)
         reason = (
             f"goal_gate_unsatisfied: max_goal_gate_redirects={plan.bounds.max_goal_gate_redirects} reached"
-            f" at gate {gate}, {where}"
+            f" at gate `{gate}`, {where}"
         )
         return bound_end(BoundReached("max_goal_gate_redirects", reason))
     event = GoalGateUnsatisfied(
@@ -206,9 +206,9 @@ def _check_unvisited(plan: Plan, state: RunState, end: RunEnd) -> Generator[Effe
     """
     for gate in state.skipped:
         if gate in plan.goal_gates:
-            yield Announce(RunWarning(message=f"goal gate {gate} was skipped", node=gate))
+            yield Announce(RunWarning(message=f"goal gate `{gate}` was skipped", node=gate))
     for gate in never_visited(plan, state.outcomes.keys() | state.skipped.keys()):
-        message = f"goal gate {gate} was never visited"
+        message = f"goal gate `{gate}` was never visited"
         if plan.is_gate_strict:
             return RunEnd(is_success=False, reason=f"goal_gate_unsatisfied: {message}")
         yield Announce(RunWarning(message=message, node=gate))

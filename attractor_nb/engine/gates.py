@@ -193,12 +193,12 @@ class Gates:
             answer = await call(self._inner.ask, question)
             if not isinstance(answer, Answer):  # pyright: ignore[reportUnnecessaryIsInstance] - interviewers may be untyped
                 raise TerminalError(
-                    f"the interviewer answered gate {entry.gate.stage} with {type(answer).__name__}",
+                    f"the interviewer answered gate `{entry.gate.stage}` with {type(answer).__name__}",
                     hint="return an Answer",
                 )
             if problem := answer_problem(answer):
                 raise TerminalError(
-                    f"the interviewer answered gate {entry.gate.stage} with an Answer {problem}",
+                    f"the interviewer answered gate `{entry.gate.stage}` with an Answer {problem}",
                     hint='return Answer("Y"), with the key or label of a choice',
                 )
             if answer.is_timeout:
@@ -212,7 +212,7 @@ class Gates:
             else:
                 return None
         raise TerminalError(
-            f"gate {entry.gate.stage} was given {MAX_REFUSALS} answers that match no choice",
+            f"gate `{entry.gate.stage}` was given {MAX_REFUSALS} answers that match no choice",
             hint="to skip a question, return Answer(AnswerValue.SKIPPED), not the text",
         )
 
@@ -318,7 +318,7 @@ class Gates:
         if known is not None:
             raise already_answered(gate_id, known)
         hint = f"waiting now: {', '.join(waiting)}" if waiting else self._closed or "no gate is waiting now"
-        raise NoSuchGate(f"no gate {gate_id} is waiting", hint=hint)
+        raise NoSuchGate(f"no gate `{gate_id}` is waiting", hint=hint)
 
     async def ask_multiple(self, questions: Sequence[Question]) -> list[Answer]:
         """Put several questions at once; answers in the same order."""
@@ -387,7 +387,7 @@ class Gate(msgspec.Struct, frozen=True):
 def already_answered(gate: str, answer: str) -> AlreadyAnswered:
     """The error for a second answer."""
     words = f": {answer}" if answer else ""
-    return AlreadyAnswered(f"gate {gate} has been answered already{words}")
+    return AlreadyAnswered(f"gate `{gate}` has been answered already{words}")
 
 
 def node_of(question_id: str) -> str:

@@ -283,7 +283,7 @@ class FanOut(msgspec.Struct):
         veto = end.veto
         if not status.is_success and not veto and self.attempts.setup.plan.is_gate_strict:
             gate = unanswered_gate(self.attempts.setup.plan, branch.state, self.planned.id)
-            veto = f"strict_gates: no one answered the human gate {gate} in branch {branch.id}" if gate else ""
+            veto = f"strict_gates: no one answered the human gate `{gate}` in branch {branch.id}" if gate else ""
         event = ParallelBranchCompleted(
             **self._stage(),
             index=branch.index,

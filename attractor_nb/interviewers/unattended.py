@@ -126,7 +126,7 @@ def _check_defaults(form: Form, stage: str) -> None:
     needed = [entry.name for entry in form.fields if entry.is_required]
     if needed:
         raise TerminalError(
-            f"the form of gate {stage!r} needs {', '.join(needed)}, but auto-approval fills in no fields",
+            f"the form of gate `{stage}` needs {', '.join(needed)}, but auto-approval fills in no fields",
             hint='give the fields defaults, or provide answers:  QueueInterviewer([Answer("Y", form={…})])',
         )
 
@@ -212,7 +212,7 @@ class RefusingInterviewer(SequentialInterviewer):
     async def ask(self, question: Question) -> NoReturn:
         """Refuse."""
         raise TerminalError(
-            f"gate {question.stage!r} needs an answer, and no interviewer can give one",
+            f"gate `{question.stage}` needs an answer, and no interviewer can give one",
             hint='run it at a terminal, give interviewer="pause" (--gates pause) to answer later, '
             'interviewer="auto" (--auto-approve), or answers beforehand: QueueInterviewer([…])',
         )

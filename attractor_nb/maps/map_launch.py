@@ -32,6 +32,7 @@ from attractor_nb.runtime.stored_state import choices_for, with_recorded_backend
 from attractor_nb.runtime.wire import check_plugs
 from attractor_nb.runtime.workspace.workspace import recorded_for_rows, with_workdir_of_rows
 from attractor_nb.storage.map_directory import MapDirectory, inputs_hash, read_inputs, read_map, row_name
+from attractor_nb.storage.own_places import refuse_linked
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE, new_run_directory
 from attractor_nb.views.display import Displayed
 from attractor_nb.views.table import one_line
@@ -179,7 +180,7 @@ def _new_directory(own: MapOptions, options: RunOptions, seams: Injected) -> tup
     if own.map_dir is not None:
         return Path(own.map_dir), seams.randomness.new_id()
     return new_run_directory(
-        Path(options.runs_dir) if options.runs_dir else DEFAULT_RUNS_BASE,
+        refuse_linked(Path(options.runs_dir or DEFAULT_RUNS_BASE)),
         clock=seams.clock,
         randomness=seams.randomness,
         disk=seams.disk,

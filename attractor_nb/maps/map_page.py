@@ -124,6 +124,16 @@ def failures_first(rows: Iterable[RecordedRow]) -> list[RecordedRow]:
     return sorted(rows, key=lambda row: (_ORDER.index(row.status), row.row))
 
 
+def present_statuses(record: MapRecord, chosen: str = "") -> list[tuple[str, str, int]]:
+    """The statuses that rows have, or that is chosen, in the order of the page: each with its word and its rows."""
+    counts = Counter(row.status for row in record.rows)
+    return [
+        (status, STATUS_WORDS.get(status, status), counts[status])
+        for status in _ORDER
+        if counts[status] or status == chosen
+    ]
+
+
 def map_line(record: MapRecord) -> str:
     """The status of the map in one line; the numbers are below."""
     view = record.view

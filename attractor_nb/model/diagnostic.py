@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from attractor_nb.redaction import redacted
 from attractor_nb.source import Span, render_excerpt
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from attractor_nb.errors import SourceError
 
 
@@ -97,3 +99,35 @@ def syntax_finding(error: SourceError) -> Diagnostic:
     """A text that cannot be read, as a finding."""
     fix = Fix(error.hint) if error.hint else None
     return Diagnostic("syntax", Severity.ERROR, error.message, fix=fix, span=error.span)
+
+
+MOST_LISTED: Final = 500
+"""Findings of one graph in an answer, a page, a text or an error; of those beyond them only the number is told."""
+_GRAVEST_FIRST: Final = tuple(Severity)
+
+
+def listed(diagnostics: Sequence[Diagnostic]) -> list[tuple[int, Diagnostic]]:
+    """The findings that are listed, in source order, each with its position among all; of too many the gravest."""
+    positions = range(len(diagnostics))
+    if len(diagnostics) > MOST_LISTED:
+        by_weight = sorted(positions, key=lambda position: _GRAVEST_FIRST.index(diagnostics[position].severity))
+        positions = sorted(by_weight[:MOST_LISTED])
+    return [(position, diagnostics[position]) for position in positions]
+
+
+def unlisted(diagnostics: Sequence[Diagnostic]) -> int:
+    """The number of findings that are not listed."""
+    return max(0, len(diagnostics) - MOST_LISTED)
+
+
+def rest_line(diagnostics: Sequence[Diagnostic]) -> str:
+    """The line behind the findings that are listed: ``and 1,500 more findings``; empty when all are listed.
+
+    Findings that are all errors are called errors.
+    """
+    return rest_words(unlisted(diagnostics), "error" if all(found.is_error for found in diagnostics) else "finding")
+
+
+def rest_words(count: int, noun: str = "finding") -> str:
+    """The same for a number of findings that are not listed."""
+    return f"and {count:,} more {noun}{'s' * (count != 1)}" if count else ""

@@ -17,6 +17,7 @@ from attractor_nb.errors import OptionError
 from attractor_nb.pipeline.methods.resume_row import Resumable
 from attractor_nb.runtime.prepare.run_options import as_path, given_options
 from attractor_nb.runtime.workspace.worktree import worktrees_in
+from attractor_nb.storage.own_places import refuse_linked
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
 from attractor_nb.storage.run_index import list_runs
 from attractor_nb.storage.run_listing import RunSummary, change_tags, remove_run
@@ -241,9 +242,9 @@ def runs(base: str | Path = DEFAULT_RUNS_BASE) -> RunTable:
         base: The runs base, or the directory of a map: then its rows.
 
     Raises:
-        StorageError: It cannot be read.
+        StorageError: It cannot be read, or is in ``.attractor`` of the working directory behind a link.
     """
-    path = as_path(base, "the runs base")
+    path = refuse_linked(as_path(base, "the runs base"), option='runs("DIR")')
     found = list_runs(path)
     return RunTable(path, [RunRow(*_VALUES(entry)) for entry in found])
 

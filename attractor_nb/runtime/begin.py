@@ -26,6 +26,7 @@ from attractor_nb.runtime.workspace.workspace import Workspace, WorkspacePlan, s
 from attractor_nb.storage.child_directories import child_home
 from attractor_nb.storage.files.disk import Disk, before_a_record
 from attractor_nb.storage.memory_store import MemoryRunStore
+from attractor_nb.storage.own_places import refuse_linked
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE, new_run_directory
 from attractor_nb.storage.run_store import DirectoryRunStore
 
@@ -201,9 +202,8 @@ def _new_store(
     if options.logs_root is not None:
         logs_root, run_id = Path(options.logs_root), seams.randomness.new_id()
     else:
-        base = Path(options.runs_dir) if options.runs_dir else DEFAULT_RUNS_BASE
         logs_root, run_id = new_run_directory(
-            base,
+            refuse_linked(Path(options.runs_dir or DEFAULT_RUNS_BASE)),
             clock=seams.clock,
             randomness=seams.randomness,
             disk=seams.disk,

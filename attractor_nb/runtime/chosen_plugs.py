@@ -27,6 +27,7 @@ from attractor_nb.runtime.prepare.run_options import InterviewerSpec, RunOptions
 from attractor_nb.storage.cache_store import CacheStore
 from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.manifest_file import read_manifest
+from attractor_nb.storage.own_places import refuse_linked
 from attractor_nb.tracing import read_tracing
 
 if TYPE_CHECKING:
@@ -80,8 +81,8 @@ def cache_directory(options: RunOptions) -> Path | None:
     if options.cache is False:
         return None
     if options.cache is True:
-        return Path(options.runs_dir or DEFAULT_RUNS_BASE).parent / CACHE_NAME
-    return Path(options.cache)
+        return refuse_linked(Path(options.runs_dir or DEFAULT_RUNS_BASE).parent / CACHE_NAME)
+    return refuse_linked(Path(options.cache), option='cache="DIR"')
 
 
 def cache_of(options: RunOptions, plan: Plan, workspace: Workspace) -> StageCache | None:

@@ -279,7 +279,7 @@ class Execution(DisplayedPicture, Handle[RunResult]):
             AlreadyAnswered: Another answer came first.
         """
         if self._gates is None:
-            raise NoSuchGate(f"no gate {gate} is waiting: this run was loaded", hint="continue it: run.resume()")
+            raise NoSuchGate(f"no gate `{gate}` is waiting: this run was loaded", hint="continue it: run.resume()")
         answered = self._gates.answer(gate, choice, text=text, form=form, answered_by=answered_by)
         self._known_gates.add(answered.id)
         return answered
@@ -305,7 +305,8 @@ class Execution(DisplayedPicture, Handle[RunResult]):
                 return found
             left = SLICE_SECONDS if give_up is None else min(SLICE_SECONDS, give_up - time.monotonic())
             if self._gates is None or is_over or left <= 0:
-                raise NoSuchGate(f"gate {gate or 'of any name'} was not reached; the run is {self.status}")
+                what = f"gate `{gate}` was not" if gate else "no gate was"
+                raise NoSuchGate(f"{what} reached; the run is {self.status}")
             self._gates.wait(left)
 
     def _found_gate(self, gate: str, *, is_over: bool) -> Gate | None:

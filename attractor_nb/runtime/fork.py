@@ -38,6 +38,7 @@ from attractor_nb.storage.log.event_lines import encode_event
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME
 from attractor_nb.storage.manifest_file import MANIFEST_NAME, fork_facts
 from attractor_nb.storage.map_directory import is_map, put_run
+from attractor_nb.storage.own_places import refuse_linked
 from attractor_nb.storage.run_directory import (
     DEFAULT_RUNS_BASE,
     SOURCE_NAME,
@@ -239,7 +240,7 @@ def _room(parent: StoredRun, options: RunOptions, seams: Injected) -> tuple[RunD
         path = as_path(options.logs_root, "logs_root").absolute()
         base, name = path.parent, path.name
     else:
-        base = as_path(options.runs_dir, "runs_dir") if options.runs_dir else _base_of(parent.logs_root)
+        base = refuse_linked(as_path(options.runs_dir, "runs_dir") if options.runs_dir else _base_of(parent.logs_root))
         name = run_directory_name(seams.clock.time(), run_id)
     make = make_directory if options.logs_root is not None else make_runs_base
     make(seams.disk, base, is_synced=options.durability == "full")

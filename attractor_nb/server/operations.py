@@ -124,9 +124,9 @@ def get_questions(call: Call) -> Reply:
 
 
 def get_all_questions(call: Call) -> Reply:
-    """The questions of all runs that wait."""
+    """The questions of all runs that wait, rows of maps included."""
     service = call.server.service
-    return Reply(QuestionList(questions=all_questions(service, service.summaries())))
+    return Reply(all_questions(service, service.summaries()))
 
 
 def answer(call: Call) -> Reply:

@@ -116,7 +116,13 @@ def _command(port: int, unix_socket: str) -> list[str]:
 
 def _runs_base() -> Path:
     """The runs base of notebooks that lie where Jupyter shows files from."""
-    return _jupyter_root() / os.path.expanduser(os.environ.get(RUNS_VARIABLE, ".attractor/runs"))  # noqa: PTH111 - without a home it stays as it is
+    root = _jupyter_root()
+    if given := os.environ.get(RUNS_VARIABLE):
+        return root / os.path.expanduser(given)  # noqa: PTH111 - without a home it stays as it is
+    from attractor_nb.storage.own_places import refuse_linked  # noqa: PLC0415 - Jupyter imports this module for the card alone
+    from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE  # noqa: PLC0415 - as above
+
+    return refuse_linked(root / DEFAULT_RUNS_BASE, folder=root, option=f"{RUNS_VARIABLE}=DIR")
 
 
 def _jupyter_root() -> Path:

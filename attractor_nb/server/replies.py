@@ -30,12 +30,12 @@ from attractor_nb.errors import (
     UntrustedSource,
     ValidationError,
 )
-from attractor_nb.model.diagnostic import Diagnostic, syntax_finding
+from attractor_nb.model.diagnostic import Diagnostic, listed, syntax_finding, unlisted
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.server.request_words import in_requests, report_in_requests
 from attractor_nb.source import Span, render_excerpt
 from attractor_nb.storage.files.strict_json import json_bytes
-from attractor_nb.views.findings_table import finding_plain, listed, unlisted
+from attractor_nb.views.findings_table import finding_plain
 from attractor_nb.views.shown_commands import shown_command
 
 if TYPE_CHECKING:

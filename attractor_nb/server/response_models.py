@@ -90,6 +90,7 @@ class PipelineStatus(PipelineLine):
     line: Plain
     questions: int
     links: dict[str, str]
+    map_id: str = Field(description="The map whose row it is; else empty.")
 
 
 class Drawing(Sent):
@@ -156,6 +157,13 @@ class MapFacts(Sent):
     usage: Plain
 
 
+class MapChoice(Sent):
+    """A status of rows that the page offers to filter by."""
+
+    status: str
+    words: str
+
+
 class MapParts(Sent):
     """The parts of the page of a map, as HTML and SVG without script."""
 
@@ -163,6 +171,7 @@ class MapParts(Sent):
     facts: str
     drawing: str
     table: str
+    choices: list[MapChoice]
     notes: list[str]
 
 
@@ -232,12 +241,14 @@ class Rows(Sent):
     under_way: int = Field(description="Those of them that a process works at.")
     offset: int
     questions: list[WaitingQuestion]
+    more_questions: int = Field(default=0, description="Those that wait and are not in the answer.")
 
 
 class QuestionList(Sent):
-    """The questions that wait, oldest first."""
+    """The questions that wait, oldest first; at most 500."""
 
     questions: list[WaitingQuestion]
+    more_questions: int = Field(default=0, description="Those that wait and are not in the answer.")
 
 
 class AnswerTaken(Sent):

@@ -20,7 +20,7 @@ from attractor_nb.pipeline.run import Run
 from attractor_nb.runtime.workspace.worktree import place_facts
 from attractor_nb.server.replies import Problem, stopping
 from attractor_nb.server.requests import Fork, Resumption, Submission
-from attractor_nb.server.server_runs import ROW_SIGN, StartedRuns, locked_elsewhere, run_place
+from attractor_nb.server.server_runs import StartedRuns, is_row, locked_elsewhere, run_place, way_to_resume
 from attractor_nb.source import SourceText
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME
 from attractor_nb.storage.manifest_file import ABANDONED
@@ -165,9 +165,9 @@ class RunService:
 
     def resume(self, run_id: str, request: Resumption) -> tuple[str, Run]:
         """Resume a run that is not under way."""
-        place = self.place(run_id)
-        if ROW_SIGN in run_id:
-            hint = f"resume the map: attractor-nb map --resume {place.parent}"
+        self.place(run_id)  # refused if there is none
+        if is_row(run_id):
+            hint = f"resume the map: {way_to_resume(self.root, run_id)}"
             raise RunError(f"{run_id} is a row of a map, which is resumed as a whole", hint=hint)
         with self.started.held(run_id):
             words = self.words.pop(run_id, "")  # a person has decided in spite of any obstacle

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
 import socket
 import stat
 from dataclasses import dataclass
@@ -69,6 +70,35 @@ def row_id(map_id: str, directory: str) -> str:
     '2026-02-21T18-30-00Z-q7kd2m4x~row-00012'
     """
     return f"{map_id}{ROW_SIGN}{directory}"
+
+
+def is_row(run_id: str) -> bool:
+    """True if an id is one of a row of a map."""
+    return bool(map_of(run_id))
+
+
+def map_of(run_id: str) -> str:
+    """The map whose row has that id; empty for any other run.
+
+    >>> map_of("2026-02-21T18-30-00Z-q7kd2m4x~row-00012")
+    '2026-02-21T18-30-00Z-q7kd2m4x'
+    """
+    map_id, sign, _ = run_id.partition(ROW_SIGN)
+    return map_id if sign else ""
+
+
+def way_to_resume(root: Path, run_id: str) -> str:
+    """The request that resumes a run; for a row of a map the command that resumes its map.
+
+    >>> from pathlib import Path
+    >>> way_to_resume(Path("/runs"), "2026-02-21T18-30-00Z-q7kd2m4x")
+    'POST /pipelines/2026-02-21T18-30-00Z-q7kd2m4x/resume'
+    >>> way_to_resume(Path("/runs"), "first~row-00012")
+    'attractor-nb map --resume /runs/first'
+    """
+    if not (map_id := map_of(run_id)):
+        return f"POST /pipelines/{run_id}/resume"
+    return shlex.join(["attractor-nb", "map", "--resume", str(root / map_id)])
 
 
 @dataclass(frozen=True, slots=True)

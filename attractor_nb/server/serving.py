@@ -36,6 +36,7 @@ from attractor_nb.server.server_settings import (
     shown_host,
 )
 from attractor_nb.storage.files.disk import Disk
+from attractor_nb.storage.own_places import refuse_linked
 from attractor_nb.storage.run_directory import make_runs_base
 
 if TYPE_CHECKING:
@@ -204,7 +205,7 @@ def run_server(
     check_limits(max_runs=max_runs, max_streams=max_streams)
     check_documents(documents, is_editing=edit)
     redact_also(token)  # no stage can print it
-    make_runs_base(Disk(), root, is_synced=False)
+    make_runs_base(Disk(), refuse_linked(root), is_synced=False)
     make_room(max_runs, max_streams)
     listening = listen(host, port)
     with contextlib.closing(listening):

@@ -231,7 +231,8 @@ def session_to_watch(session_dir: Path | None, cwd: Path) -> Path:
     """The session that is meant: the named one, else the active one of a working directory."""
     place = session_dir or active_session(cwd)
     if place is None:
-        raise SessionNotFound(f"no session is active in {cwd}", hint="name the directory of a session")
+        hint = "name the directory of a session, a run or a map; attractor-nb runs lists runs and maps"
+        raise SessionNotFound(f"no session is active in {cwd}", hint=hint)
     return place
 
 

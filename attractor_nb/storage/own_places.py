@@ -1,4 +1,4 @@
-"""Folders of ours in a directory that may have come from a stranger: the cache's, the server's, child runs'.
+"""Folders of ours in a directory that may have come from a stranger: runs, the cache's, the server's, child runs'.
 
 The author of the directory may have planted links in place of our folders. What we list, write and delete there would
 then be files of the user elsewhere: a link in their place is refused. The directory itself is the user's choice.
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import StorageError
 from attractor_nb.storage.files.disk import storage_error
-from attractor_nb.storage.run_directory import make_directory
+from attractor_nb.storage.run_directory import OUR_PLACE, make_directory
 
 if TYPE_CHECKING:
     from attractor_nb.storage.files.disk import Disk
@@ -47,6 +47,32 @@ def made_own_place(disk: Disk, root: Path, name: str, *, is_synced: bool, use: s
         if (kind := kind_of(place)) != FOLDER:
             raise StorageError(f"{place} is {kind}, and {use} there", path=str(place), hint=remedy)
     return root / name
+
+
+def refuse_linked(base: Path, *, folder: Path | None = None, option: str = 'runs_dir="DIR"') -> Path:
+    """A base of runs or a cache, unless it is in ``.attractor`` of a folder and a link leads there (ruling 43).
+
+    The folder may be the clone of a stranger's, whose link would have runs written to, and gates listed from,
+    any place of the user. Another base was named by the user, and may be or contain any link.
+
+    Args:
+        base: The base.
+        folder: The folder; the working directory by default.
+        option: What names another base, for the hint.
+
+    Raises:
+        StorageError: A link is in its place, or in that of ``.attractor``.
+    """
+    ours, place = (folder or Path()).absolute() / OUR_PLACE, base.absolute()
+    for step in (*reversed(place.parents), place):
+        if step.is_relative_to(ours) and step.is_symlink():
+            raise StorageError(
+                f"{step} is a link to {step.readlink()}, and who made this folder may have made the link: "
+                "runs are neither kept nor looked for behind it",
+                path=str(step),
+                hint=f"remove the link, or name the directory that you mean: {option}",
+            )
+    return base
 
 
 def kind_of(place: Path) -> str:

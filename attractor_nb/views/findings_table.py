@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.model.diagnostic import Severity
+from attractor_nb.model.diagnostic import listed, rest_line
 from attractor_nb.views.drawings.drawing import SEVERITY_LETTERS
 from attractor_nb.views.drawings.theme import Theme, root_class
 from attractor_nb.views.markup import element, joined, style_sheet
@@ -19,31 +19,6 @@ if TYPE_CHECKING:
     from attractor_nb.model.diagnostic import Diagnostic
 
 _COLUMNS: Final = ("", "place", "message", "fix")
-
-
-MOST_LISTED: Final = 500
-"""Findings of one graph in an answer, a page or a text; of those beyond them only the number is told."""
-_GRAVEST_FIRST: Final = tuple(Severity)
-
-
-def listed(diagnostics: Sequence[Diagnostic]) -> list[tuple[int, Diagnostic]]:
-    """The findings that are listed, in source order, each with its position among all; of too many the gravest."""
-    positions = range(len(diagnostics))
-    if len(diagnostics) > MOST_LISTED:
-        by_weight = sorted(positions, key=lambda position: _GRAVEST_FIRST.index(diagnostics[position].severity))
-        positions = sorted(by_weight[:MOST_LISTED])
-    return [(position, diagnostics[position]) for position in positions]
-
-
-def unlisted(diagnostics: Sequence[Diagnostic]) -> int:
-    """How many findings are not listed."""
-    return max(0, len(diagnostics) - MOST_LISTED)
-
-
-def _rest(diagnostics: Sequence[Diagnostic]) -> str:
-    """The line behind the findings that are listed, or empty."""
-    count = unlisted(diagnostics)
-    return f"and {count:,} more finding{'s' * (count != 1)}" if count else ""
 
 
 def findings_text(diagnostics: Sequence[Diagnostic]) -> str:
@@ -61,7 +36,7 @@ def findings_text(diagnostics: Sequence[Diagnostic]) -> str:
             for _, found in listed(diagnostics)
         ]
     )
-    return f"{lines}\n{rest}" if (rest := _rest(diagnostics)) else lines
+    return f"{lines}\n{rest}" if (rest := rest_line(diagnostics)) else lines
 
 
 def can_fix(found: Diagnostic) -> bool:
@@ -100,7 +75,7 @@ def findings_html(diagnostics: Sequence[Diagnostic], theme: Theme = "auto", *, p
         element("thead", None, head),
         element("tbody", None, joined(_row(found) for _, found in listed(diagnostics))),
     )
-    rest = [element("div", {"class": "place"}, words)] if (words := _rest(diagnostics)) else []
+    rest = [element("div", {"class": "place"}, words)] if (words := rest_line(diagnostics)) else []
     classes = f"attractor-findings {root_class()} {theme}"
     inner = element("div", {"class": classes}, style_sheet(findings_css()), table, *rest)
     return str(element("div", {"data-attractor-place": place}, inner) if place else inner)

@@ -216,7 +216,7 @@ def test_a_kernel_that_takes_no_answer_is_named_with_the_way_on(open_view):
 def test_a_final_refusal_leaves_the_card_shut(open_view):
     view = open_gates(open_view, question())
     view.page.locator(".attractor-choice").first.click()
-    refusal = {"message": "gate review has been answered already: Approve, by ann", "fields": {}, "is_final": True}
+    refusal = {"message": "gate `review` has been answered already: Approve, by ann", "fields": {}, "is_final": True}
     view.set("refusals", {"review:1": refusal})
     assert view.page.locator(".attractor-choice:enabled").count() == 0
     assert "answered already" in view.page.locator(".ag-refusal").text_content()

@@ -10,10 +10,9 @@ from pydantic import BaseModel
 
 from attractor_nb import Pipeline, Run
 from attractor_nb.account import signed_here
-from attractor_nb.cli.answer_gate import find_question, record_answer
-from attractor_nb.cli.option_choices import GivenAnswer
 from attractor_nb.errors import AlreadyAnswered, NoSuchGate, RunLocked
 from attractor_nb.model.events import InterviewStarted
+from attractor_nb.runtime.parked_answers import find_question, record_answer
 
 
 def types(logs_root):
@@ -56,7 +55,7 @@ def test_the_first_answer_counts(command, waiting):
     assert command("answer", "out", "gate", "A").code == 0
     second = command("answer", "out", "gate", "R")
     assert second.code == 2
-    assert f"gate gate has been answered already: [A] Approve, by {signed_here('command line')}" in second.err
+    assert f"gate `gate` has been answered already: [A] Approve, by {signed_here('command line')}" in second.err
     assert types(waiting).count("InterviewCompleted") == 1
 
 
@@ -87,7 +86,7 @@ def test_a_gate_that_asks_in_several_branches_is_named_by_the_id_of_its_question
         InterviewStarted(question="Good?", stage="gate", question_id=question_id, kind="choice", sequence=number)
         for number, question_id in enumerate(["gate@a", "gate@b"], 1)
     ]
-    with pytest.raises(NoSuchGate, match="gate gate has 2 open questions") as caught:
+    with pytest.raises(NoSuchGate, match="gate `gate` has 2 open questions") as caught:
         find_question(questions, "gate")
     assert caught.value.hint == "name one by its id: gate@a, gate@b"
     assert find_question(questions, "gate@b") is questions[1]
@@ -140,7 +139,7 @@ def test_a_run_that_has_ended_has_no_question(command, sources):
     command("run", "review.dot", "--auto-approve", "--logs-root", "out")
     ended = command("answer", "out", "gate", "A")
     assert ended.code == 2
-    assert "no gate gate waits in this run" in ended.err
+    assert "no gate `gate` waits in this run" in ended.err
 
 
 def test_free_text_is_an_answer(command, sources):
@@ -165,10 +164,10 @@ def test_a_gate_whose_time_is_over_takes_what_it_does_then(command, sources, mon
     run.cancel()
     run.result(60)
     late = time.time() + 3601
-    monkeypatch.setattr("attractor_nb.cli.answer_gate.SystemClock.time", staticmethod(lambda: late))
+    monkeypatch.setattr("attractor_nb.runtime.parked_answers.SystemClock.time", staticmethod(lambda: late))
     ended = command("answer", "out", "gate", "A")
     assert ended.code == 2
-    assert "the time of gate gate has run out" in ended.err
+    assert "the time of gate `gate` has run out" in ended.err
     assert "InterviewCompleted" not in types(sources / "out")
 
 
@@ -183,7 +182,7 @@ def test_a_gate_with_a_form_is_asked_by_the_run(command, sources):
     run.result(60)
     ended = command("answer", "out", "gate", "A", "--field", "score:=7")
     assert ended.code == 2
-    assert "gate gate has a form, which" in ended.err
+    assert "gate `gate` has a form, which" in ended.err
 
 
 def test_fields_are_refused_where_there_is_no_form(command, waiting):
@@ -213,7 +212,7 @@ def test_of_many_who_answer_at_once_one_is_first(waiting):
         start.wait()
         while True:
             try:
-                record_answer(waiting, GivenAnswer("gate", choice))
+                record_answer(waiting, "gate", choice, answered_by="a test")
             except RunLocked:
                 continue
             except AlreadyAnswered:

@@ -8,6 +8,7 @@ import stat
 import pytest
 
 from attractor_nb.languages.dot import parse_dot
+from attractor_nb.model.diagnostic import MOST_LISTED
 
 GENEROUS = """\
 // kept
@@ -46,6 +47,19 @@ def test_parse_says_what_it_read_out_of_generosity(command, sources):
 def test_validate_without_findings_says_so(command, sources):
     ended = command("validate", "review.dot")
     assert (ended.code, ended.out) == (0, "✓ review.dot: no findings (4 nodes, 4 edges)\n")
+
+
+def test_of_very_many_findings_the_gravest_are_printed_and_the_number_of_the_others(command, sources):
+    odd = "".join(f"n{number} [promt=x; prompt=p]\nstart -> n{number} -> done\n" for number in range(600))
+    (sources / "odd.dot").write_text(GENEROUS.replace("start -> write", f"{odd}start -> write"))
+    listed = r"(?m)^(?:error|warning|info)\["
+    for told in (command("validate", "odd.dot").out, command("parse", "odd.dot").err):
+        assert len(re.findall(listed, told)) == MOST_LISTED
+        assert re.search(r"(?m)^and \d+ more findings$", told)
+    shown = command("run", "odd.dot", "--simulate", "--durability", "none", "--max-steps", "1").out
+    assert len(re.findall(r"(?m)^W .*\[attr_separator]$", shown)) == MOST_LISTED
+    assert re.search(r"(?m)^and \d+ more findings$", shown)
+    assert len(json.loads(command("validate", "odd.dot", "--json").out)["diagnostics"]) > 2 * MOST_LISTED
 
 
 def test_validate_expands_a_pattern_that_no_shell_has_expanded(command, sources):

@@ -33,6 +33,13 @@ def test_all_rows_succeed(command, tickets):
     assert sorted(line.split()[1] for line in lines[1:]) == ["0", "1", "2"]
 
 
+def test_a_file_of_rows_behind_the_pipeline_is_told_the_option(command, tickets):
+    ended = command("map", "straight.dot", "rows.jsonl")
+    assert ended.code == 2
+    assert "unexpected extra argument (rows.jsonl)" in ended.err
+    assert "hint: an option names the rows: attractor-nb map FILE --params rows.jsonl" in ended.err
+
+
 def test_a_failed_row_makes_the_exit_code(command, tickets):
     ended = command("map", "failing.dot", "--params", "rows.jsonl", "--trust")
     assert ended.code == 1

@@ -171,6 +171,11 @@ def test_what_lint_says_of_a_source_is_shown_whole(client, stub):
     with pytest.raises(RunError) as caught:
         client.post(body={})
     assert caught.value.message == report
+    found = problem("invalid-pipeline", diagnostics=[{"report": report}], more_diagnostics=1200)
+    stub.says("POST", "/pipelines", found, status=422)
+    with pytest.raises(RunError) as caught:
+        client.post(body={})
+    assert caught.value.message == f"{report}\n\nand 1,200 more findings"
     stub.says("POST", "/pipelines/r/fork", problem("source", report="DotSyntaxError: here"), status=422)
     with pytest.raises(SourceError, match="DotSyntaxError: here"):
         client.post("r", "fork", body={})

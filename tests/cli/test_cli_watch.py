@@ -72,7 +72,17 @@ def test_without_a_session_the_remedy_is_named(command):
     shown = command("watch")
     assert shown.code == 2
     assert "no session is active" in shown.err
-    assert "hint: name the directory of a session" in shown.err
+    assert "hint: name the directory of a session, a run or a map; attractor-nb runs lists runs and maps" in shown.err
+
+
+@pytest.mark.parametrize("options", [(), ("--once",), ("--json",)], ids=["followed", "once", "JSON"])
+def test_a_directory_without_a_run_a_map_or_a_session_says_so_and_names_the_list(command, tmp_path, options):
+    (tmp_path / "empty").mkdir()
+    shown = command("watch", "empty", *options)
+    told = shown.out if "--json" in options else shown.err
+    assert shown.code == 2
+    assert "empty contains neither a run nor a map nor a session" in told
+    assert "attractor-nb runs lists runs and maps" in told
 
 
 def test_a_damaged_session_is_invalid_input(command, session_dir):

@@ -187,7 +187,8 @@ def test_a_goal_gate_that_sends_the_run_back_is_why_the_next_visit_began(tmp_pat
     journal, plan = ran(tmp_path, GATED, _fails_once("draft"))
     second = journal.visits_of("draft")[1]
     assert (
-        arrival_of(journal, second).words == "goal gate draft was not satisfied at the end, and sent the run back here"
+        arrival_of(journal, second).words
+        == "goal gate `draft` was not satisfied at the end, and sent the run back here"
     )
     for _, way in all_route_reasons(plan, journal):
         assert way.mismatch == ""

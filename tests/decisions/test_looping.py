@@ -68,7 +68,7 @@ def test_choices_failures_and_goal_gates_are_told_apart(tmp_path):
     fails[:] = [1]
     gate = "draft check [goal_gate=true, retry_target=draft] start -> draft -> check -> done [default=true]"
     told = looping(tmp_path / "3", gate, flaky)
-    assert told.statement == "draft was visited twice because goal gate check was not satisfied"
+    assert told.statement == "draft was visited twice because goal gate `check` was not satisfied"
 
 
 def test_attempts_within_a_visit_are_no_visits(tmp_path):

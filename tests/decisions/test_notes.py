@@ -41,7 +41,7 @@ TOLD = {
     "no answer": (InterviewTimeout(question="?", stage="ok", duration=60), ("answer", "ok got no answer in time")),
     "a way back": (
         GoalGateUnsatisfied(gate="test", target="plan", redirects=1),
-        ("way back", "goal gate test was not satisfied: back to plan"),
+        ("way back", "goal gate `test` was not satisfied: back to plan"),
     ),
     "a tool call": (
         ToolCallEnded(name="code", tool="write", arguments={"path": "a.py", "text": "x" * 99}, result="1 line"),

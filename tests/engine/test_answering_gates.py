@@ -164,7 +164,7 @@ def test_an_interviewer_that_gives_no_answer_is_named():
         async def ask(self, question):
             return 42
 
-    with pytest.raises(TerminalError, match="answered gate gate with int"):
+    with pytest.raises(TerminalError, match="answered gate `gate` with int"):
         asyncio.run(OpenGates(Broken()).gates.ask(QUESTION))
 
 

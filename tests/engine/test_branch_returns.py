@@ -235,7 +235,7 @@ def test_ruling_39_under_strict_gates_a_human_gate_that_nobody_answered_fails_th
     result = pipeline.run(wait=True, durability="none")
     assert result.status == status
     if status == "fail":
-        assert result.reason == "strict_gates: no one answered the human gate ok in branch i1"
+        assert result.reason == "strict_gates: no one answered the human gate `ok` in branch i1"
 
 
 def test_ruling_39_without_strict_gates_the_fan_out_goes_on(make):
@@ -292,7 +292,7 @@ def test_ruling_17a_a_fan_out_as_a_goal_gate_is_skipped_when_each_stage_of_its_b
     if is_strict:
         assert "goal_gate_unsatisfied: p has not succeeded" in result.reason
     else:
-        assert [each.message for each in events if isinstance(each, RunWarning)] == ["goal gate p was skipped"]
+        assert [each.message for each in events if isinstance(each, RunWarning)] == ["goal gate `p` was skipped"]
 
 
 @pytest.mark.parametrize("prompt", ["", ', prompt="Which?"'], ids=["rule", "model"])
@@ -307,7 +307,7 @@ def test_ruling_17a_a_fan_in_as_a_goal_gate_is_skipped_when_each_stage_of_its_br
     if is_strict:
         assert "goal_gate_unsatisfied: j has not succeeded" in result.reason
     else:
-        assert [each.message for each in events if isinstance(each, RunWarning)] == ["goal gate j was skipped"]
+        assert [each.message for each in events if isinstance(each, RunWarning)] == ["goal gate `j` was skipped"]
 
 
 @pytest.mark.parametrize("done", ["i1", "i2", "t1"])

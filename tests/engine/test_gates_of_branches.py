@@ -191,7 +191,7 @@ def test_ruling_45_a_redirect_into_a_branch_passes_over_the_gates_that_lie_ahead
     redirects = [event for event in read_log(tmp_path / "run").events if isinstance(event, GoalGateUnsatisfied)]
     passed_over = [event.passed_over for event in redirects]
     assert passed_over[0] == ("gate", "late")
-    assert "at gate late" in result.reason
+    assert "at gate `late`" in result.reason
 
 
 RESTART = """gate [type=judge, goal_gate=true] after [type=fine]

@@ -217,14 +217,14 @@ def test_ruling_17_a_gate_that_a_redirect_passed_over_is_executed_again(replay):
 def test_ruling_17_a_gate_never_visited_is_a_warning(replay):
     found = replay('a g [goal_gate=true] start -> a a -> done a -> g [condition="outcome=fail"] g -> done')
     assert found.end.is_success
-    assert [(event.node, event.message) for event in found.of(RunWarning)] == [("g", "goal gate g was never visited")]
+    assert [(event.node, event.message) for event in found.of(RunWarning)] == [("g", "goal gate `g` was never visited")]
 
 
 def test_ruling_17_a_gate_never_visited_is_an_error_with_strict_gates(replay):
     found = replay(
         'strict_gates=true a g [goal_gate=true] start -> a a -> done a -> g [condition="outcome=fail"] g -> done'
     )
-    assert found.end.reason == "goal_gate_unsatisfied: goal gate g was never visited"
+    assert found.end.reason == "goal_gate_unsatisfied: goal gate `g` was never visited"
 
 
 SPENT = Outcome(StageStatus.SUCCESS, usage=Usage(input_tokens=10, cost_usd=0.5))

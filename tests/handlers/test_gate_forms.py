@@ -91,7 +91,7 @@ def test_after_the_end_an_answer_is_told_what_became_of_the_gate(tmp_path):
     run.wait_for_gate("review", timeout=60)
     run.answer("review", "A", form=FILLED, answered_by="ann")
     run.result(timeout=60)
-    with pytest.raises(AlreadyAnswered, match=r"gate review has been answered already: \[A\] Approve, by ann"):
+    with pytest.raises(AlreadyAnswered, match=r"gate `review` has been answered already: \[A\] Approve, by ann"):
         run.answer("review", "R", form=FILLED)
     with pytest.raises(NoSuchGate) as late:
         run.answer("other", "R")

@@ -162,7 +162,7 @@ def test_lazy_imports_gives_timeout_or_the_default_when_time_is_over():
 def test_refusing_fails_at_once_with_the_ways_to_get_an_answer():
     with pytest.raises(TerminalError) as caught:
         ask(RefusingInterviewer())
-    assert caught.value.message == "gate 'review' needs an answer, and no interviewer can give one"
+    assert caught.value.message == "gate `review` needs an answer, and no interviewer can give one"
     assert 'interviewer="auto"' in caught.value.hint
     assert 'interviewer="pause"' in caught.value.hint
 

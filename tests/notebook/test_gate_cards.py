@@ -198,7 +198,7 @@ def test_all_questions_of_all_runs_are_in_one_list_and_answered_there(start, tmp
     assert [(asked.pipeline, asked.gate) for asked in inbox] == [("first", "review"), ("second", "review")]
     assert "2 questions wait" in str(inbox)
     assert "A = Approve, R = Again; form: score" in str(inbox)
-    with pytest.raises(NoSuchGate, match="2 gates review wait"):
+    with pytest.raises(NoSuchGate, match="2 gates `review` wait"):
         inbox.answer("review", "A")
     with pytest.raises(NoSuchGate, match="no gate other"):
         inbox.answer("other", "A")

@@ -248,7 +248,7 @@ def test_exercise_9_the_goal_gate_is_why_draft_was_visited_twice(tmp_path, monke
     exec(solution("09"), names)
     run = names["run"]
     assert run.result(30).visits["draft"] == 2
-    assert run.explain_loop("draft").statement.endswith("because goal gate check was not satisfied")
+    assert run.explain_loop("draft").statement.endswith("because goal gate `check` was not satisfied")
     assert "gate" in str(run.explain("draft", 2))
 
 

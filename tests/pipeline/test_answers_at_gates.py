@@ -169,7 +169,7 @@ MALFORMED = {
 def test_ruling_44_an_answer_of_the_wrong_types_fails_its_gate_and_says_why(answer, source):
     result = Pipeline(source).run(wait=True, interviewer=Saying(answer), durability="none")
     assert result.status == "fail"
-    assert "the interviewer answered gate gate with an Answer whose " in result.reason
+    assert "the interviewer answered gate `gate` with an Answer whose " in result.reason
     assert " of type " in result.reason
 
 
@@ -252,7 +252,7 @@ def test_a_run_that_waits_in_another_process_is_listed_so_and_looked_at_once(own
     monkeypatch.setattr("attractor_nb.storage.stored_run.current_status", lambda *_: pytest.fail("the list knows"))
     [asked] = gates(tmp_path / "runs")
     service = RunService(tmp_path / "runs", max_runs=1)
-    [question] = all_questions(service, service.summaries())
+    [question] = all_questions(service, service.summaries()).questions
     assert (question.id, question.is_answerable) == (asked.event.question_id, True)
     take_answer(service, "one", question.id, Answer(choice="N"))
     assert owner.stdout.readline() == "success\n"

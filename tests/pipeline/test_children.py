@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 
 from attractor_nb import Outcome, Pipeline, Run, StageStatus, Usage, load_pipeline
-from attractor_nb.cli.answer_gate import record_answer
-from attractor_nb.cli.option_choices import GivenAnswer
 from attractor_nb.errors import RunLocked, StorageError, UntrustedSource, ValidationError
 from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.events import (
@@ -25,6 +23,7 @@ from attractor_nb.model.events import (
     StageFailed,
     StageStarted,
 )
+from attractor_nb.runtime.parked_answers import record_answer
 from attractor_nb.server.run_service import posted_pipeline
 from attractor_nb.stage import current_stage
 from attractor_nb.storage.files.disk import Disk
@@ -661,7 +660,7 @@ def test_joining_a_run_answers_none_of_its_gates_ruling_43(waiting, directory, t
 
 
 def test_a_joined_run_keeps_its_backend_and_working_directory_ruling_43(waiting, directory, tmp_path):
-    record_answer(waiting.logs_root, GivenAnswer("ask", choice="Yes"))
+    record_answer(waiting.logs_root, "ask", choice="Yes", answered_by="a test")
     before = read_facts(waiting.logs_root)
     backend = ScriptedBackend()
     result = Pipeline(joining(waiting.logs_root, 1000)).run(

@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 
 from attractor_nb import Outcome, Pipeline, Run, StageStatus, Usage
-from attractor_nb.cli.answer_gate import record_answer
-from attractor_nb.cli.option_choices import GivenAnswer
 from attractor_nb.decisions.log_history import open_questions
 from attractor_nb.decisions.planning.executable_surface import executable_surface
 from attractor_nb.errors import OptionError, UntrustedSource
 from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.events import ChildEnded, ChildStarted
+from attractor_nb.runtime.parked_answers import record_answer
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.testing import ManualClock
 
@@ -622,6 +621,6 @@ def test_a_resume_takes_up_the_managers_of_items_where_they_were(tmp_path):
     asked = open_questions(read_run(directory).events)
     assert len(asked) == 2
     for stage in [question.stage for question in asked.values()]:
-        record_answer(directory, GivenAnswer(stage, "done"))
+        record_answer(directory, stage, "done", answered_by="a test")
     assert pipeline.resume(directory, **options).result(60).status == "success"
     assert len(backend.prompts) == 2, "what was committed is not asked again"

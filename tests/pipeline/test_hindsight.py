@@ -122,7 +122,7 @@ def test_goal_gates_are_asked_again(tmp_path):
     ended = failing_once(open_, tmp_path, "open")
     assert ended.completed_nodes == ("start", "test", "done")
     held = turn_of(ask(GATED, ended))
-    assert (held.now, held.now_why) == ("fix", "goal gate test has not succeeded: retry_target of test")
+    assert (held.now, held.now_why) == ("fix", "goal gate `test` has not succeeded: retry_target of test")
 
 
 FAN = f"""digraph {{ {ENDS} fork [shape=component] join [shape=tripleoctagon] a b MORE

@@ -5,11 +5,10 @@ import threading
 import pytest
 
 from attractor_nb import Outcome, Pipeline, Run
-from attractor_nb.cli.answer_gate import record_answer
-from attractor_nb.cli.option_choices import GivenAnswer
 from attractor_nb.decisions.log_history import open_questions
 from attractor_nb.errors import NoSuchGate
 from attractor_nb.interviewers import PausingInterviewer, RecordingInterviewer
+from attractor_nb.runtime.parked_answers import record_answer
 from attractor_nb.storage.log.event_log import read_log
 
 LIMIT_SECONDS = 60
@@ -42,7 +41,7 @@ def paused(run):
 
 
 def answer(run, stage, choice):
-    record_answer(run.logs_root, GivenAnswer(stage, choice))
+    record_answer(run.logs_root, stage, choice, answered_by="a test")
 
 
 @pytest.mark.parametrize(
@@ -136,7 +135,7 @@ def test_the_rows_of_a_map_are_paused_and_answered_in_their_directories(tmp_path
         2,
         "2 of 2 rows can be resumed",
     )
-    record_answer(result.run(0).logs_root, GivenAnswer("gate", "A"))
+    record_answer(result.run(0).logs_root, "gate", "A", answered_by="a test")
     result = pipeline.resume_map(tmp_path / "map", interviewer="pause").result(LIMIT_SECONDS)
     assert (result[0].status, result[1].status, result.status) == ("success", "interrupted", "interrupted")
 
@@ -146,4 +145,4 @@ def test_a_question_that_was_paused_is_answered_once_the_time_of_its_gate_is_ove
     result = Pipeline(text).run(interviewer="pause", logs_root=tmp_path / "run").result(LIMIT_SECONDS)
     assert result.status == "success"
     with pytest.raises(NoSuchGate):
-        record_answer(tmp_path / "run", GivenAnswer("gate", "R"))
+        record_answer(tmp_path / "run", "gate", "R", answered_by="a test")

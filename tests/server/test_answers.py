@@ -42,7 +42,7 @@ def test_the_questions_of_a_run_that_cannot_be_read_are_none_and_hide_no_others(
             return line
 
     service = Desk(root, 10)
-    assert all_questions(service, [line]) == []
+    assert all_questions(service, [line]).questions == []
     with pytest.raises(CheckpointCorrupt):
         questions_of(service, "a")
     status = status_of(service, "a")

@@ -3,8 +3,11 @@
 import shutil
 
 import pytest
+from pydantic import BaseModel
 
-from attractor_nb import Outcome, Pipeline
+from attractor_nb import Outcome, Pipeline, gates
+from attractor_nb.server.answers import run_answers
+from attractor_nb.studio.history import waiting_gates
 
 SOURCE = """digraph Triage {
     inputs="ticket"
@@ -32,6 +35,9 @@ def test_a_row_of_a_map_is_a_run_with_an_id_of_its_own(root, client):
     status = client.get(f"/pipelines/{row}").json()
     assert (status["id"], status["status"], status["kind"]) == (row, "completed", "run")
     assert status["links"]["self"] == f"pipelines/{row}"
+    assert status["map_id"] == "triage"
+    forked = client.post(f"/pipelines/{row}/fork", {"node": "classify", "backend": "simulated"}).json()["id"]
+    assert client.ended(forked)["map_id"] == ""
     stage = client.get(f"/pipelines/{row}/stages/classify").json()
     assert stage["response"] == "<b>ticket 41</b>"
     assert client.get(f"/pipelines/{row}/drawing").status_code == 200
@@ -65,12 +71,72 @@ def test_a_row_is_forked_as_a_run_and_resumed_with_its_map(root, client):
     assert not client.get("/pipelines/triage~row-00002").json()["is_resumable"]
 
 
-def test_the_question_of_a_paused_row_names_the_way_to_resume_its_map(root, client, sources):
-    Pipeline(sources.gate).map([{}], map_dir=root / "gated", interviewer="pause", durability="fast", wait=True)
+def gated_map(root, source, count):
+    pipeline = Pipeline(source)
+    pipeline.map([{}] * count, map_dir=root / "gated", interviewer="pause", durability="fast", wait=True)
+    return pipeline
+
+
+def test_the_questions_of_paused_rows_are_listed_with_those_of_runs_and_answered_for_the_resume(root, client, sources):
+    pipeline = gated_map(root, sources.gate, 2)
+    listed = client.get("/questions").json()
+    assert [one["pipeline"] for one in listed["questions"]] == ["gated~row-00000", "gated~row-00001"]
+    assert client.get("/rows?with_questions=true").json()["questions"] == listed["questions"]
     (asked,) = client.get("/pipelines/gated~row-00000/questions").json()["questions"]
-    assert asked["how"] == "attractor-nb map --resume gated asks it again"
-    refused = client.post(f"/pipelines/gated~row-00000/questions/{asked['id']}/answer", {"choice": "A"})
-    assert (refused.status_code, "map --resume gated" in refused.json()["hint"]) == (404, True)
+    assert (asked, asked["is_answerable"], asked["how"]) == (listed["questions"][0], True, "")
+    place = f"/pipelines/gated~row-00000/questions/{asked['id']}/answer"
+    assert client.post(place, {"choice": "nothing like it"}).status_code == 422
+    taken = client.post(place, {"choice": "A", "answered_by": "Ada"})
+    assert (taken.status_code, taken.json()["status"]) == (200, "recorded")
+    assert client.post(place, {"choice": "A"}).status_code == 409, "the first answer counts"
+    assert [one["pipeline"] for one in client.get("/questions").json()["questions"]] == ["gated~row-00001"]
+    result = pipeline.resume_map(root / "gated", interviewer="pause").result(60)
+    assert [row.status for row in result] == ["success", "interrupted"]
+
+
+def test_the_inbox_of_python_has_the_questions_of_paused_rows_and_answers_one(root, sources):
+    pipeline = gated_map(root, sources.gate, 2)
+    inbox = gates(root)
+    names = [asked.pipeline for asked in inbox]
+    assert [name.rpartition(" row ")[2] for name in names] == ["0", "1"]
+    inbox.answer(f"{names[1]}/{inbox[1].gate}", "A")
+    assert [asked.pipeline for asked in gates(root)] == names[:1]
+    result = pipeline.resume_map(root / "gated", interviewer="pause").result(60)
+    assert [row.status for row in result] == ["interrupted", "success"]
+
+
+def test_of_very_many_questions_of_rows_an_answer_has_a_part_and_the_number_of_the_others(
+    root, client, sources, monkeypatch
+):
+    monkeypatch.setattr(waiting_gates, "MOST_ROWS", 3)
+    monkeypatch.setattr(run_answers, "MOST_QUESTIONS", 2)
+    gated_map(root, sources.gate, 5)
+    listed = client.get("/questions").json()
+    assert (len(listed["questions"]), listed["more_questions"]) == (2, 3)
+    assert client.get("/rows?with_questions=true").json()["more_questions"] == 3
+    inbox = gates(root)
+    assert (len(inbox), inbox.notes) == (3, ("gated: 2 more rows may wait; answer these first",))
+
+
+FORM = """digraph Form {
+    start [shape=Mdiamond]
+    gate [shape=hexagon, label="Fill it in?", human.form=Note]
+    done [shape=Msquare]
+    start -> gate -> done [label="Go"]
+}"""
+
+
+def test_the_form_of_a_paused_row_names_the_way_to_resume_its_map(root, client):
+    class Note(BaseModel):
+        text: str
+
+    pipeline = Pipeline(FORM, schemas={"Note": Note})
+    pipeline.map([{}], map_dir=root / "gated", interviewer="pause", durability="fast", wait=True)
+    (asked,) = client.get("/questions").json()["questions"]
+    way = f"attractor-nb map --resume {root / 'gated'}"
+    assert (asked["is_answerable"], asked["how"]) == (False, f"{way} asks it again")
+    refused = client.post("/pipelines/gated~row-00000/resume")
+    assert refused.json()["hint"] == f"resume the map: {way}"
 
 
 # -- the page of a map ---------------------------------------------------------------------------------------
@@ -95,6 +161,10 @@ def test_the_page_of_a_map_has_the_parts_of_the_exported_page_with_links_to_its_
     assert page["drawing"].startswith("<svg")
     assert "am-bar" in page["facts"]
     assert not any("attractor-nb export" in note for note in page["notes"])
+    failed, success = {"status": "fail", "words": "failed 1"}, {"status": "success", "words": "success 2"}
+    assert page["choices"] == [failed, success]
+    chosen = client.get("/maps/triage", params={"with_page": "true", "status": "interrupted"}).json()["page"]
+    assert chosen["choices"] == [failed, {"status": "interrupted", "words": "interrupted 0"}, success]
 
 
 def test_rows_are_found_by_words_and_status_and_come_part_by_part(root, client):

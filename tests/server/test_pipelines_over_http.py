@@ -6,8 +6,8 @@ import pytest
 
 from attractor_nb import Pipeline, Run, runs
 from attractor_nb.cli.entry import run_command_line
+from attractor_nb.model.diagnostic import MOST_LISTED
 from attractor_nb.server.answers import run_answers
-from attractor_nb.views.findings_table import MOST_LISTED
 from tests.server.conftest import TOKEN
 
 

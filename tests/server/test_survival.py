@@ -92,12 +92,12 @@ def test_what_lies_still_is_read_once_for_its_questions(root, client_of, sources
     service, read = RunService(root, 1), []
     monkeypatch.setattr(run_answers, "read_log", lambda place: read.append(place) or read_log(place))
     for _ in range(3):
-        [asked] = run_answers.all_questions(service, service.summaries())
+        [asked] = run_answers.all_questions(service, service.summaries()).questions
         assert (asked.stage, asked.is_answerable) == ("review", False)
     assert len(read) == 1
     with (Path(read[0]) / EVENT_LOG_NAME).open("ab") as log:
         log.write(b"{")  # a record that was begun
-    assert run_answers.all_questions(service, service.summaries()) == [asked]
+    assert run_answers.all_questions(service, service.summaries()).questions == [asked]
     assert len(read) == 2
 
 

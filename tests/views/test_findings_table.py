@@ -3,9 +3,10 @@
 import pytest
 
 from attractor_nb import Diagnostic, Pipeline, Severity
+from attractor_nb.model import diagnostic
+from attractor_nb.model.diagnostic import MOST_LISTED, listed, unlisted
 from attractor_nb.studio.edit.editor_requests import EditorRequests
-from attractor_nb.views import findings_table
-from attractor_nb.views.findings_table import MOST_LISTED, findings_html, findings_text, listed, unlisted
+from attractor_nb.views.findings_table import findings_html, findings_text
 
 WARNINGS = [Diagnostic("r", Severity.WARNING, f"odd {number}") for number in range(MOST_LISTED)]
 NOTE, ERROR = Diagnostic("r", Severity.INFO, "a note"), Diagnostic("r", Severity.ERROR, "an error")
@@ -35,7 +36,7 @@ def test_a_table_says_how_many_more_there_are(draw, count, words):
 
 
 def test_an_editor_lists_as_many_and_fixes_by_the_position_among_all(monkeypatch):
-    monkeypatch.setattr(findings_table, "MOST_LISTED", 1)
+    monkeypatch.setattr(diagnostic, "MOST_LISTED", 1)
     source = "digraph { start [shape=Mdiamond] a [promt=x, prompt=y] b [promt=x] done [shape=Msquare] start -> a -> b -> dne }"
     editor = Pipeline(source).edit()
     state = EditorRequests(editor).state()

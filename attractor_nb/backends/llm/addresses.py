@@ -20,6 +20,7 @@ from attractor_nb.errors import OptionError, TerminalError
 from attractor_nb.model.calls.providers import Endpoint, known_provider, read_endpoint
 from attractor_nb.model.record import plain_value
 from attractor_nb.redaction import redacted
+from attractor_nb.storage.files.given_files import read_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -121,13 +122,11 @@ def settings_file() -> Path | None:
 def users_endpoints() -> dict[str, Endpoint]:
     """The endpoints of the user's file; none when there is no file."""
     file = settings_file()
+    if file is None:
+        return {}
     try:
-        if file is None or not file.is_file():
-            return {}
-        if file.stat().st_size > MAX_BYTES:
-            raise OptionError(f"{file} is over {MAX_BYTES} bytes", hint="keep only endpoints in it")
-        tables = tomllib.loads(file.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:  # of TOML and of UTF-8, too
+        tables = tomllib.loads(read_file(file, max_bytes=MAX_BYTES, is_optional=True))
+    except (ValueError, RecursionError) as error:
         raise OptionError(f"{file} cannot be read: {error}", hint="correct the file, or remove it") from None
     return endpoints_from(tables, str(file))
 

@@ -3,6 +3,7 @@
 No ``from __future__ import annotations`` here: typer reads the annotations at run time.
 """
 
+import os
 import shutil
 from pathlib import Path
 from typing import Annotated
@@ -218,16 +219,24 @@ def watch(
         from attractor_nb.cli.map_execution import watch_map  # noqa: PLC0415 - as above
 
         return watch_map(path, is_once=is_once, is_json=is_json)
-    if path is not None and not path.is_dir():
+    if path is not None and not _may_hold_session(path):
         from attractor_nb.errors import RunNotFound  # noqa: PLC0415 - as above
         from attractor_nb.runtime.prepare.current_directory import here  # noqa: PLC0415 - as above
 
         here()  # an error says so when it was removed
         hint = "name the directory of a run, a map or a session; attractor-nb runs lists runs and maps"
-        raise RunNotFound(f"there is no directory {path}", hint=hint)
+        words = f"{path} contains neither a run nor a map nor a session"
+        raise RunNotFound(words if path.is_dir() else f"there is no directory {path}", hint=hint)
     from attractor_nb.cli.run_watching import watch as watch_session  # noqa: PLC0415 - as above
 
     return watch_session(path, is_once=is_once, is_json=is_json)
+
+
+def _may_hold_session(path: Path) -> bool:
+    """True for a directory with a status, and for one that may not be looked into: reading it says so."""
+    from attractor_nb.storage.run_directory import STATUS_NAME  # noqa: PLC0415 - as above
+
+    return path.is_dir() and (os.path.lexists(path / STATUS_NAME) or not os.access(path, os.X_OK))
 
 
 Place = Annotated[

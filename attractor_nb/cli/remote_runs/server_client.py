@@ -33,6 +33,7 @@ from attractor_nb.errors import (
     SourceError,
     UntrustedSource,
 )
+from attractor_nb.model.diagnostic import rest_words
 from attractor_nb.network import WEB_PROXIES, certificate_fault, is_local, proxy_fault, proxy_variables
 from attractor_nb.redaction import MIN_LENGTH
 from attractor_nb.runtime.prepare.known_secrets import redact_also
@@ -255,7 +256,9 @@ def _refusal(code: int, content: bytes, url: str) -> AttractorError:
             hint="--token, or ATTRACTOR_TOKEN, with the token of the URL that `attractor-nb serve` printed",
         )
     reports = [str(found.get("report", "")) for found in as_mappings(problem.get("diagnostics"))]
-    report = "\n\n".join(text for text in [*reports, str(problem.get("report", ""))] if text)
+    more = problem.get("more_diagnostics")
+    rest = rest_words(more if isinstance(more, int) else 0)
+    report = "\n\n".join(text for text in [*reports, rest, str(problem.get("report", ""))] if text)
     hint = "" if report else in_commands(clean(str(problem.get("hint", ""))), url)
     surface = str(problem.get("surface_hash", ""))
     if kind == "untrusted-source" and _HASH.match(surface):

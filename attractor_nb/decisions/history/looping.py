@@ -161,7 +161,7 @@ def _decides(plan: Plan, avoiding: frozenset[str], hop: Hop) -> bool:
 def _decision(hop: Hop, reasons: RouteReasons | None) -> tuple[str, int, str, str, str]:
     """The decider of a round: its node, visit, kind of decision and cause, and all of it as a line."""
     if isinstance(hop, GoalGateUnsatisfied):
-        words = f"goal gate {hop.gate} was not satisfied at the end: back to {hop.target}"
+        words = f"goal gate `{hop.gate}` was not satisfied at the end: back to {hop.target}"
         return hop.gate, 0, "gate", "", words
     name, number = hop.name, hop.visit
     if hop.route in JUMPS:
@@ -242,7 +242,7 @@ def _cause(who: str, kind: str, found: Sequence[str]) -> str:
         case "failed":
             return f"{who} failed{often} ({_listed(dict.fromkeys(found))})"
         case "gate":
-            return f"goal gate {who} was not satisfied{often}"
+            return f"goal gate `{who}` was not satisfied{often}"
         case _:
             return f"{who} leads back to it" if who else "the run began there again"
 

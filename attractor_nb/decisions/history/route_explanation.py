@@ -418,7 +418,7 @@ def _arrival(event: Event | None, visit: VisitRecord) -> Arrival:
             words = f"from {event.name}, visit {event.visit}: {because(event.route, event.route_detail)}"
             return Arrival(event.name, event.visit, event.edge, words)
         case GoalGateUnsatisfied():
-            words = f"goal gate {event.gate} was not satisfied at the end, and sent the run back here"
+            words = f"goal gate `{event.gate}` was not satisfied at the end, and sent the run back here"
             return Arrival(event.gate, 0, None, words)
         case ParallelBranchStarted():
             words = f"branch {event.id} of {event.name} begins here"

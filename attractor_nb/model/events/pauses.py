@@ -33,7 +33,7 @@ class InterviewStarted(RunEvent, kw_only=True):
     @property
     def description(self) -> str:
         """One line for users."""
-        return f"gate {self.stage} waits for an answer"
+        return f"gate `{self.stage}` waits for an answer"
 
 
 class InterviewCompleted(RunEvent, kw_only=True):
@@ -78,7 +78,7 @@ class InterviewTimeout(RunEvent, kw_only=True):
     @property
     def description(self) -> str:
         """One line for users."""
-        return f"gate {self.stage} got no answer in {self.duration:.0f} s"
+        return f"gate `{self.stage}` got no answer in {self.duration:.0f} s"
 
 
 class InterviewInformed(RunEvent, kw_only=True):

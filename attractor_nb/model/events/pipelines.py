@@ -205,7 +205,7 @@ class GoalGateUnsatisfied(RunEvent, kw_only=True):
     @property
     def description(self) -> str:
         """One line for users."""
-        return f"goal gate {self.gate} is not satisfied; back to {self.target}"
+        return f"goal gate `{self.gate}` is not satisfied; back to {self.target}"
 
 
 class RunWarning(RunEvent, kw_only=True):

@@ -29,9 +29,7 @@ from attractor_nb.model.events import Event, InterviewCompleted, InterviewStarte
 from attractor_nb.model.question import BY_CLICK, BY_INBOX, name_and_way
 from attractor_nb.notebook.live.painting import LoopPainter, ThreadPainter
 from attractor_nb.notebook.saved_output import bundle_of, placed
-from attractor_nb.runtime.answers_from_elsewhere import deliver_answer
 from attractor_nb.runtime.wired_run import ENDED, listen, runs_under_way
-from attractor_nb.storage.stored_run import current_directory
 from attractor_nb.studio.history.waiting_gates import Inbox, WaitingGate, question_here, resume_call
 from attractor_nb.views.frontend import script, widget_styles
 from attractor_nb.views.shown_questions import plain_question, settled_words
@@ -213,7 +211,7 @@ class LiveInbox:
         for asked in self._resting:
             key = _key(str(asked.logs_root), asked.event.question_id)
             plain = plain_question(asked.event, key=key, about=asked.pipeline)
-            if asked.owner is None:
+            if not asked.is_answerable:
                 plain["how"] = f"No process works on this run here:  {asked.how}"
             self.cards.ask(plain)
 
@@ -265,17 +263,9 @@ class LiveInbox:
             return
         resting = {_key(str(asked.logs_root), asked.event.question_id): asked for asked in self._resting}
         asked = resting.pop(handed.gate, None)
-        if asked is None or asked.owner is None:
+        if asked is None or not asked.is_answerable:
             raise NoSuchGate("this question is over", hint=ENDED)
-        recorded = deliver_answer(
-            current_directory(asked.logs_root),
-            asked.event.question_id,
-            handed.choice,
-            owner=asked.owner,
-            text=handed.text,
-            form=handed.form,
-            answered_by=signed_here(BY_INBOX),
-        )
+        recorded = asked.hand_in(handed.choice, text=handed.text, form=handed.form, answered_by=signed_here(BY_INBOX))
         self._resting = tuple(resting.values())
         self.cards.settle(handed.gate, recorded, f"{asked.pipeline} · {asked.gate}: ")
         self._keep()

@@ -20,7 +20,7 @@ from attractor_nb.model.inputs import (
     sets_engine_key,
 )
 from attractor_nb.redaction import redacted_value
-from attractor_nb.runtime.prepare.given_files import read_bytes
+from attractor_nb.storage.files.given_files import read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping

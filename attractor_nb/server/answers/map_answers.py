@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.errors import RunNotFound
 from attractor_nb.languages.condition.parser import value_text
 from attractor_nb.server.replies import Reply
-from attractor_nb.server.response_models import MapComparisonState, MapParts, MapState
+from attractor_nb.server.response_models import MapChoice, MapComparisonState, MapParts, MapState
 from attractor_nb.server.server_runs import row_id
 from attractor_nb.storage.map_directory import is_map
 from attractor_nb.studio.history.history_table import holds_words
@@ -44,7 +44,7 @@ def get_map(call: Call) -> Reply:
             found=len(fitting),
             offset=query.offset,
             rows=[_plain(map_id, row, limit) for row in shown],
-            page=_parts(map_id, record, shown, limit) if query.with_page else None,
+            page=_parts(map_id, record, shown, limit, query.status) if query.with_page else None,
         )
     )
 
@@ -93,8 +93,11 @@ def _is_wanted(row: RecordedRow, query: MapQuery) -> bool:
     return holds_words(" ".join((str(row.row), row.status, row.stage, row.reason, *values)), query.words)
 
 
-def _parts(map_id: str, record: MapRecord, shown: Sequence[RecordedRow], limit: int) -> MapParts:
-    """The parts of the page that ``export_html`` writes, with links to the pages of rows here."""
+def _parts(map_id: str, record: MapRecord, shown: Sequence[RecordedRow], limit: int, chosen: str) -> MapParts:
+    """The parts of the page that ``export_html`` writes, with links to the pages of rows here.
+
+    A status that is ``chosen`` is offered although no row has it any more.
+    """
     from attractor_nb.maps import map_page  # noqa: PLC0415 - see serving.py
 
     links = {row.row: f"#run={row_id(map_id, row.directory)}" for row in shown if row.directory}
@@ -103,6 +106,10 @@ def _parts(map_id: str, record: MapRecord, shown: Sequence[RecordedRow], limit: 
         facts=map_page.map_facts(record),
         drawing=map_page.map_drawing(record),
         table=map_page.map_table(replace(record, rows=tuple(shown)), shown, links, limit),
+        choices=[
+            MapChoice(status=status, words=f"{words} {count:,}")
+            for status, words, count in map_page.present_statuses(record, chosen)
+        ],
         notes=map_page.page_notes(record, 0, limit, has_links=True),
     )
 

@@ -22,6 +22,7 @@ from attractor_nb.model.events import InterviewCompleted, InterviewStarted
 from attractor_nb.model.states import RunStatus
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.answers_from_elsewhere import can_be_answered, deliver_answer
+from attractor_nb.runtime.parked_answers import record_answer
 from attractor_nb.server.event_channel import EventReader
 from attractor_nb.server.replies import Problem, Reply
 from attractor_nb.server.request_words import in_requests, reason_in_requests
@@ -35,16 +36,18 @@ from attractor_nb.server.response_models import (
     PipelineLine,
     PipelineStatus,
     Progress,
+    QuestionList,
     StageFileText,
     WaitingQuestion,
 )
-from attractor_nb.server.server_runs import ROW_SIGN, locked_elsewhere
+from attractor_nb.server.server_runs import is_row, locked_elsewhere, map_of, row_id, way_to_resume
 from attractor_nb.storage.checkpoint_file import read_checkpoint
 from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.log.lock import process_of
 from attractor_nb.storage.run_directory import RunDirectory
 from attractor_nb.storage.stages.artifact_store import ArtifactStore
+from attractor_nb.studio.history.waiting_gates import waiting_rows
 from attractor_nb.views.shown_questions import plain_question
 from attractor_nb.views.summary_line import status_line
 
@@ -104,6 +107,7 @@ def status_of(service: RunService, run_id: str) -> PipelineStatus:
         line=_line(run, summary, is_live=facts["is_live"]),
         questions=_question_count(service, run_id),
         links=links_of(run_id),
+        map_id=map_of(run_id),
     )
 
 
@@ -236,7 +240,7 @@ def _facts(run_id: str, summary: RunSummary, live: Run | None) -> dict[str, Any]
         "note": redacted(summary.note),
         "is_here": live is not None,
         "is_live": summary.is_live or live is not None,
-        "is_resumable": summary.is_resumable and live is None and ROW_SIGN not in run_id,
+        "is_resumable": summary.is_resumable and live is None and not is_row(run_id),
     }
 
 
@@ -357,7 +361,7 @@ def questions_of(service: RunService, run_id: str) -> list[WaitingQuestion]:
     """The questions of a run that wait, oldest first; of a run that is inactive those that it left open."""
     if run := service.live(run_id):
         return [_here(run_id, run, gate) for gate in run.gates]
-    return _stored(run_id, service.summary(run_id))
+    return _stored(service, run_id, service.summary(run_id))
 
 
 def questions_here(service: RunService) -> list[WaitingQuestion]:
@@ -366,36 +370,61 @@ def questions_here(service: RunService) -> list[WaitingQuestion]:
     return [_here(run_id, run, gate) for run_id, run in live.items() for gate in run.gates]
 
 
-def all_questions(service: RunService, summaries: Sequence[RunSummary]) -> list[WaitingQuestion]:
+MOST_QUESTIONS: Final = 500
+"""Questions in one answer, the oldest; of those beyond them only the number is told."""
+
+
+def all_questions(service: RunService, summaries: Sequence[RunSummary]) -> QuestionList:
     """The questions of all runs of the root, whose lines these are; of what cannot be read there are none."""
     live = service.live_runs()
     found = [_here(run_id, run, gate) for run_id, run in live.items() for gate in run.gates]
     before = service.left_open
     kept: dict[str, tuple[RunSummary, list[WaitingQuestion]]] = {}
+    asking: list[tuple[str, RunSummary]] = []
+    more = 0
     for summary in summaries:
-        if summary.kind != "run" or not (summary.is_live or summary.is_resumable):
-            continue
         run_id = summary.logs_root.name
-        if run_id in live:
-            continue
+        if summary.kind == "run" and run_id not in live and (summary.is_live or summary.is_resumable):
+            asking.append((run_id, summary))
+        elif summary.kind == "map":
+            rows, unread = _readable_rows(summary)
+            asking += [(row_id(run_id, row.logs_root.name), row) for row in rows]
+            more += unread
+    for run_id, summary in asking:
         known = before.get(run_id)
         if known is None or known[0] is not summary:
-            known = summary, _readable_gate(run_id, summary)
+            known = summary, _readable_gate(service, run_id, summary)
         kept[run_id] = known
         found += known[1]
     service.left_open = kept
-    return sorted(found, key=lambda asked: asked.since)
+    found.sort(key=lambda asked: asked.since)
+    return QuestionList(questions=found[:MOST_QUESTIONS], more_questions=more + len(found[MOST_QUESTIONS:]))
+
+
+def _readable_rows(of_map: RunSummary) -> tuple[list[RunSummary], int]:
+    try:
+        return waiting_rows(of_map)
+    except AttractorError:  # its own page says what is wrong with it
+        return [], 0
 
 
 def take_answer(service: RunService, run_id: str, question: str, given: Answer) -> AnswerTaken:
-    """Hand an answer to its gate; when this returns it is in the log, and it is the answer."""
+    """Hand an answer to its gate; when this returns it is in the log, and it is the answer.
+
+    That of a paused row counts when its map is resumed, which no request does. Any other inactive run is resumed first.
+    """
     answered_by = given.answered_by or "api"
     if run := service.live(run_id):
         gate = run.answer(question, given.choice, text=given.text, form=given.form, answered_by=answered_by)
         return AnswerTaken(pipeline=run_id, question=gate.id, stage=gate.stage, status="accepted")
     summary = service.summary(run_id)
-    waiting = _stored(run_id, summary)
+    waiting = _stored(service, run_id, summary)
     asked = next((one for one in waiting if question in {one.id, one.stage}), None)
+    if asked is not None and is_row(run_id) and not summary.is_live:
+        record_answer(
+            summary.current_directory, asked.id, given.choice, text=given.text, form=given.form, answered_by=answered_by
+        )
+        return AnswerTaken(pipeline=run_id, question=asked.id, stage=asked.stage, status="recorded")
     if asked is None or not summary.is_live:
         raise _not_waiting(service, run_id, question, summary, is_left=asked is not None)
     if not _takes_answers(summary):
@@ -417,15 +446,16 @@ def _not_waiting(
 ) -> AttractorError:
     if not is_left and (answered := _answer_in_log(service.place(run_id), question)):
         return AlreadyAnswered(
-            f"gate {question[:80]} was answered by {answered.answered_by or 'a person'}", hint="the first answer counts"
+            f"gate `{question[:80]}` was answered by {answered.answered_by or 'a person'}",
+            hint="the first answer counts",
         )
     if summary.is_live:
         hint = f"GET /pipelines/{run_id}/questions lists those that wait"
     elif summary.is_resumable:
-        hint = f"resume it first: {_way_to_resume(run_id)}; the same question is then asked again"
+        hint = f"resume it first: {way_to_resume(service.root, run_id)}; the same question is then asked again"
     else:
         hint = f"the run is {summary.status}"
-    return NoSuchGate(f"no gate {question[:80]} is waiting", hint=hint)
+    return NoSuchGate(f"no gate `{question[:80]}` is waiting", hint=hint)
 
 
 def _answer_in_log(place: Path, question: str) -> InterviewCompleted | None:
@@ -443,27 +473,24 @@ def _here(run_id: str, run: Run, gate: Gate) -> WaitingQuestion:
     return _question(run_id, run.pipeline.name, event, how="")
 
 
-def _readable_gate(run_id: str, summary: RunSummary) -> list[WaitingQuestion]:
+def _readable_gate(service: RunService, run_id: str, summary: RunSummary) -> list[WaitingQuestion]:
     try:
-        return _stored(run_id, summary)
+        return _stored(service, run_id, summary)
     except AttractorError:  # its own pages say what is wrong with it
         return []
 
 
-def _stored(run_id: str, summary: RunSummary) -> list[WaitingQuestion]:
+def _stored(service: RunService, run_id: str, summary: RunSummary) -> list[WaitingQuestion]:
     """The open questions in the log of a run that this server does not work on."""
     if not (summary.is_live or summary.is_resumable) or summary.kind != "run":
         return []
-    how = f"{_way_to_resume(run_id)} asks it again"
+    resumed = f"{way_to_resume(service.root, run_id)} asks it again"
     if summary.is_live:
-        how = "" if _takes_answers(summary) else f"it is asked by {process_of(summary.owner)}"
-    waiting = open_questions(read_log(summary.current_directory).events)
-    return [_question(run_id, summary.pipeline_name, event, how=how) for event in waiting.values()]
-
-
-def _way_to_resume(run_id: str) -> str:
-    map_id, sign, _ = run_id.partition(ROW_SIGN)
-    return f"attractor-nb map --resume {map_id}" if sign else f"POST /pipelines/{run_id}/resume"
+        resumed = "" if _takes_answers(summary) else f"it is asked by {process_of(summary.owner)}"
+    is_parked = is_row(run_id) and not summary.is_live  # a form is validated by the engine alone
+    waiting = open_questions(read_log(summary.current_directory).events).values()
+    ways = [(event, "" if is_parked and not event.form else resumed) for event in waiting]
+    return [_question(run_id, summary.pipeline_name, event, how=how) for event, how in ways]
 
 
 def _takes_answers(summary: RunSummary) -> bool:

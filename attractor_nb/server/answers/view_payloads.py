@@ -10,7 +10,15 @@ from attractor_nb.redaction import redacted
 from attractor_nb.server.answers.run_answers import all_questions, stored_run
 from attractor_nb.server.event_channel import EventReader
 from attractor_nb.server.replies import Problem, Reply
-from attractor_nb.server.response_models import ComparisonState, Drawing, PastAnswers, ReplayState, Rows, TimelineState
+from attractor_nb.server.response_models import (
+    ComparisonState,
+    Drawing,
+    PastAnswers,
+    QuestionList,
+    ReplayState,
+    Rows,
+    TimelineState,
+)
 from attractor_nb.studio.history.history_table import has_words, mark_of, run_plain, sorted_rows, state_of
 from attractor_nb.studio.timeline.run_timeline import timeline_values
 from attractor_nb.views.drawings.drawing import MARK_PATHS
@@ -45,9 +53,10 @@ def get_rows(call: Call) -> Reply:
     else:
         part = summaries[query.offset : end]
         rows = [_row(service, index, summary) for index, summary in enumerate(part, query.offset)]
-    questions = all_questions(service, summaries) if query.with_questions else []
+    asked = all_questions(service, summaries) if query.with_questions else QuestionList(questions=[])
     counts = {"total": len(summaries), "found": found, "under_way": under_way}
-    return Reply(Rows(rows=rows, **counts, offset=query.offset, questions=questions))
+    questions = {"questions": asked.questions, "more_questions": asked.more_questions}
+    return Reply(Rows(rows=rows, **counts, offset=query.offset, **questions))
 
 
 def get_drawing(call: Call) -> Reply:

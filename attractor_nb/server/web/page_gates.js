@@ -3,7 +3,8 @@
 import { showGates } from "./gates_view.js";
 import { makePageHost } from "./page_host.js";
 import { Refusal, runPath } from "./page_server.js";
-import { __ } from "./wording.js";
+import { make } from "./parts.js";
+import { __, _n } from "./wording.js";
 
 const FINAL = new Set(["already-answered", "no-such-question", "no-such-pipeline"]);
 
@@ -13,6 +14,8 @@ export function makeGates(server, el, { hasGates = false, none = "", about = () 
   const values = { gates: [], answers: [], refusals: {}, shows_all: true, has_gates: hasGates, none };
   const host = makePageHost(values, handIn);
   const end = showGates(host, el);
+  const rest = make("p", "al-dim");
+  el.append(rest);
 
   async function handIn({ kind, gate, choice, text, form }) {
     const question = asked.get(gate);
@@ -33,8 +36,10 @@ export function makeGates(server, el, { hasGates = false, none = "", about = () 
   }
 
   return {
-    // Those that wait now, as the server lists them.
-    show(questions) {
+    // Those that wait now, as the server lists them, and the number of those that it does not list.
+    show(questions, more = 0) {
+      rest.textContent = more ? _n("%1 more question waits", "%1 more questions wait", more) : "";
+      rest.hidden = !more;
       asked.clear();
       for (const question of questions) asked.set(keyOf(question), question);
       host.set("refusals", {});

@@ -9,13 +9,6 @@ import { __ } from "./wording.js";
 const MAP_ROWS = 200; // that are shown first, and more for each click
 const MOST_MAP_ROWS = 1000; // that the server sends at a time
 const FIND_MS = 200; // between the last key and the question
-const ROW_WORDS = {
-  running: __("running"),
-  fail: __("failed"),
-  interrupted: __("interrupted"),
-  not_started: __("not started"),
-  success: __("success"),
-};
 const mapPath = (id, rest = "") => `maps/${encodeURIComponent(id)}${rest}`;
 
 export function showMap(server, id, el, { way }) {
@@ -72,7 +65,7 @@ export function showMap(server, id, el, { way }) {
     renew("drawing", page.drawing, (text) => drawing.replaceChildren(...(text ? [importDrawing(text)] : [])));
     renew("table", page.table, showTable);
     renew("notes", JSON.stringify(page.notes), () => notes.replaceChildren(...page.notes.map((note) => make("p", "al-dim am-note", note))));
-    renew("choices", JSON.stringify([found.counts, found.total, wanted.status]), () => showChoices(found));
+    renew("choices", JSON.stringify([page.choices, found.total, wanted.status]), () => showChoices(page.choices, found.total));
     const isPart = found.rows.length < found.total;
     count.textContent = isPart ? __("%1 of %2 rows", found.rows.length, found.total) : __("%1 rows", found.total);
     more.hidden = found.rows.length >= found.found || wanted.limit >= MOST_MAP_ROWS;
@@ -89,13 +82,12 @@ export function showMap(server, id, el, { way }) {
     if (focused) [...place.querySelectorAll("button, a, summary")].find((part) => part.textContent === focused)?.focus();
   }
 
-  function showChoices({ counts, total }) {
-    const present = Object.keys(ROW_WORDS).filter((status) => counts[status] || status === wanted.status);
+  function showChoices(present, total) {
     const makeChoice = (status, words) => {
       const attributes = { "aria-pressed": String(wanted.status === status), "data-status": status };
       return makeButton("am-choice", words, "", () => find({ status }), attributes);
     };
-    const made = present.map((status) => makeChoice(status, `${ROW_WORDS[status]} ${counts[status]}`));
+    const made = present.map(({ status, words }) => makeChoice(status, words));
     const focused = choices.contains(document.activeElement) ? document.activeElement.dataset.status : null;
     choices.replaceChildren(...(present.length > 1 ? [makeChoice("", `${__("all")} ${total}`), ...made] : []));
     if (focused !== null) choices.querySelector(`[data-status="${focused}"]`)?.focus();

@@ -5,11 +5,11 @@ import { Silence } from "./page_server.js";
 const POLL_MS = 3000; // between two looks, and longer where the server takes long to answer
 const POLL_FACTOR = 10;
 
-// `query()` says which rows; `onLook(rows, questions)` is told what there is; `onRefused(problem)` what the server says
-// against it.
+// `query()` says which rows; `onLook(rows, questions, more)` is told what there is, and the number of questions that are
+// not listed; `onRefused(problem)` what the server says against it.
 export function pollRuns(server, query, { onLook, onRefused }) {
   const ask = () => server.get("rows", { ...query(), with_questions: true });
-  return poll(ask, { onLook: (rows) => onLook(rows, rows.questions), onRefused });
+  return poll(ask, { onLook: (rows) => onLook(rows, rows.questions, rows.more_questions), onRefused });
 }
 
 // `ask()` asks the server, and `onLook(answer)` is told what it says.

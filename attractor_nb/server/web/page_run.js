@@ -37,8 +37,6 @@ export function showRun(server, id, el, { go, way }) {
   const root = make("article", "ap-run", [head, acting, trouble, stage, time]);
   el.append(root);
   way.append("/ ", make("a", "", __("Runs"), { href: "#" }));
-  const [mapId, row] = id.split("~"); // a row of a map has the names of both
-  if (row) way.append(" / ", make("a", "", __("Map"), { href: mapAddress(mapId) }));
 
   const resuming = makeResuming(server, acting, { onDone: (next) => (next === id ? refresh() : go(next)) });
   const resume = makeButton("al-button ap-resume", __("Resume"), __("Resume the run where it stopped"), () => resuming.begin(id));
@@ -88,6 +86,7 @@ export function showRun(server, id, el, { go, way }) {
     }
     if (isClosed) return;
     trouble.textContent = "";
+    if (status.map_id) way.append(" / ", make("a", "", __("Map"), { href: mapAddress(status.map_id) }));
     gates = makeGates(server, questions, { hasGates: drawing.has_gates, onAnswered, onResume: resuming.begin });
     panel = makePast(server, id, time, drawing);
     showView();

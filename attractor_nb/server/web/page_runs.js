@@ -69,9 +69,9 @@ export function showRuns(server, el, { go }) {
   }
 
   const polling = pollRuns(server, () => wanted, {
-    onLook(rows, questions) {
+    onLook(rows, questions, more) {
       showRows(rows);
-      gates.show(questions);
+      gates.show(questions, more);
       inbox.hidden = !questions.length;
     },
     onRefused(problem) {

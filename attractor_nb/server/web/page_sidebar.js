@@ -80,11 +80,11 @@ export function showSidebar(server, el, { go }) {
   }
 
   const polling = pollRuns(server, wantedPart, {
-    onLook(answer, questions) {
+    onLook(answer, questions, more) {
       part = answer;
       trouble.textContent = "";
       for (const row of part.rows) names.set(row.key, row.pipeline);
-      gates.show(questions);
+      gates.show(questions, more);
       inbox.hidden = !questions.length;
       show();
       lookIfOthersAreSeen();

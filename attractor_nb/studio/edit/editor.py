@@ -29,10 +29,10 @@ from attractor_nb.model.vocabulary.attribute_table import AttrType, Scope
 from attractor_nb.model.vocabulary.attributes import Attributed, attribute, coerce
 from attractor_nb.model.vocabulary.variables import NAMING_ATTRIBUTES, stages_named
 from attractor_nb.redaction import redacted
-from attractor_nb.runtime.prepare.given_files import read_file
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.runtime.prepare.sources import MAX_SOURCE_BYTES
 from attractor_nb.source import SourceText, Span
+from attractor_nb.storage.files.given_files import read_file
 from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.studio.edit.lint_report import LintReport
 from attractor_nb.views.display import DisplayedPicture

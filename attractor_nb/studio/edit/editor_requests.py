@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.interrupts import held_interrupts
 from attractor_nb.model.bounded_json import read_bounded_json
+from attractor_nb.model.diagnostic import listed, unlisted
 from attractor_nb.model.vocabulary.attribute_table import AttributeSpec, AttrType, Scope
 from attractor_nb.model.vocabulary.attributes import Attributed, attributes_of, literal_text
 from attractor_nb.model.vocabulary.shapes import FUNCTION_TYPE, SHAPE_TO_TYPE
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.launch import options_for, start_run
 from attractor_nb.studio.edit.editor import Editor, find_place, value_problem
-from attractor_nb.views.findings_table import can_fix, finding_plain, listed, unlisted
+from attractor_nb.views.findings_table import can_fix, finding_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -409,13 +409,13 @@ class _Walk:
             unvisited = never_visited(self.plan, state.outcomes.keys() | state.skipped.keys())
             if not (self.plan.is_gate_strict and unvisited):
                 return _ENDS, None
-            why = f"goal gate {unvisited[0]} was never visited"
+            why = f"goal gate `{unvisited[0]}` was never visited"
             return _FAILS, self._turn(event, "", why, "the run would fail")
         step = redirect_target(self.plan, gate)
         if step is None:
-            why = f"goal gate {gate} has not succeeded, and there is no retry_target"
+            why = f"goal gate `{gate}` has not succeeded, and there is no retry_target"
             return _FAILS, self._turn(event, "", why, "the run would fail")
-        why = f"goal gate {gate} has not succeeded: {step.detail}"
+        why = f"goal gate `{gate}` has not succeeded: {step.detail}"
         return step.target, self._turn(event, step.target, why, self._known(step.target))
 
     def _judge_end(self, recorded: str) -> None:

@@ -19,13 +19,14 @@ from attractor_nb.backends.llm.addresses import address_of, key_variables, needs
 from attractor_nb.backends.llm.client_libraries import check_client
 from attractor_nb.backends.local_model import check_server, find_model
 from attractor_nb.decisions.planning.model_choices import nodes_that_ask
-from attractor_nb.errors import OptionError, TerminalError
+from attractor_nb.errors import OptionError, StorageError, TerminalError
 from attractor_nb.extras import EXTRAS, install_command, missing_packages
 from attractor_nb.model.calls.providers import PROVIDERS, Provider
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.protocols import ChecksGraphs, CodergenBackend
 from attractor_nb.runtime.begin import describe_backend
 from attractor_nb.runtime.prepare.budget import check_budget
+from attractor_nb.storage.own_places import refuse_linked
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
 from attractor_nb.views.table import Column, DisplayedTable, Table
 
@@ -112,10 +113,14 @@ def local_model(missing: FindingState = "note") -> PreflightFinding:
 
 def runs_directory(place: Path) -> Iterator[PreflightFinding]:
     """True if runs can be kept where they would be; nothing is made."""
-    existing = place.absolute()
+    subject = "runs directory"
+    try:
+        existing = refuse_linked(place).absolute()
+    except StorageError as error:
+        yield PreflightFinding("error", subject, error.message, error.hint)
+        return
     while not existing.exists() and existing != existing.parent:
         existing = existing.parent
-    subject = "runs directory"
     if not existing.is_dir():
         yield PreflightFinding("error", subject, f"{existing} is not a directory", "choose another runs_dir")
         return

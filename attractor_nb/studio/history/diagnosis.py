@@ -252,9 +252,9 @@ def _owner(found: RunDiagnosis) -> str:
 
 def _where(found: RunDiagnosis) -> str:
     if found.open_gate:
-        return f", gate {found.open_gate} waits for an answer"
+        return f", gate `{found.open_gate}` waits for an answer"
     if found.answered_gate:
-        return f", gate {found.answered_gate} is answered"
+        return f", gate `{found.answered_gate}` is answered"
     return f", {found.cut_off} was cut off" if found.cut_off else ""
 
 

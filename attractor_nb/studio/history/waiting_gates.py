@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.log_history import open_questions
 from attractor_nb.engine.gates import Gate, question_of
 from attractor_nb.errors import NoSuchGate, RunError, StorageError
+from attractor_nb.model.states import PAUSED
 from attractor_nb.model.vocabulary.value_forms import label_text
 from attractor_nb.runtime.answers_from_elsewhere import can_be_answered, deliver_answer
+from attractor_nb.runtime.parked_answers import record_answer
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.runtime.wired_run import runs_under_way
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.log.lock import process_of
+from attractor_nb.storage.manifest_file import WAITING
+from attractor_nb.storage.own_places import refuse_linked
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
 from attractor_nb.storage.run_index import list_runs
 from attractor_nb.storage.stored_run import current_directory
@@ -23,7 +27,7 @@ from attractor_nb.views.table import Column, DisplayedTable, Table
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from attractor_nb.model.events import InterviewStarted
+    from attractor_nb.model.events import InterviewCompleted, InterviewStarted
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.storage.run_listing import RunSummary
 
@@ -41,29 +45,40 @@ class WaitingGate:
     how: str  #: Way to answer it, in words.
     #: Facts about another process that works at the run; None where there is none that takes answers.
     owner: Mapping[str, Any] | None = None
+    #: No process works at it, and an answer is recorded for the resume of the map whose row it is.
+    is_parked: bool = False
 
     @property
     def gate(self) -> str:
         """The asking node."""
         return self.event.stage
 
+    @property
+    def is_answerable(self) -> bool:
+        """True if an answer from here counts."""
+        return self.run is not None or self.owner is not None or self.is_parked
+
     def answer(self, choice: str = "", *, text: str = "", form: Mapping[str, Any] | None = None) -> Gate:
-        """Answer it; as ``Run.answer``. A run of another process is handed the answer, within ten seconds."""
+        """Answer it; as ``Run.answer``. A run of another process is handed the answer, within ten seconds.
+
+        The answer to a paused row of a map is recorded, and counts when the map is resumed.
+        """
         if self.run is not None:
             return self.run.answer(self.event.question_id, choice, text=text, form=form)
-        if self.owner is None:
-            raise NoSuchGate(f"gate {self.gate} of {self.pipeline} waits in another place", hint=self.how)
         asked = self.event
-        deliver_answer(
-            current_directory(self.logs_root),
-            asked.question_id,
-            choice,
-            owner=self.owner,
-            text=text,
-            form=form,
-            answered_by="call",
-        )
+        self.hand_in(choice, text=text, form=form, answered_by="call")
         return Gate(asked.question_id, asked.stage, question_of(asked), asked.deadline, asked.time)
+
+    def hand_in(
+        self, choice: str, *, text: str, form: Mapping[str, Any] | None, answered_by: str
+    ) -> InterviewCompleted:
+        """Answer a question of a run that no engine of this process works at; what its log then has of it."""
+        place, asked = current_directory(self.logs_root), self.event.question_id
+        if self.is_parked:
+            return record_answer(place, asked, choice, text=text, form=form, answered_by=answered_by)
+        if self.owner is None:
+            raise NoSuchGate(f"gate `{self.gate}` of {self.pipeline} waits in another place", hint=self.how)
+        return deliver_answer(place, asked, choice, owner=self.owner, text=text, form=form, answered_by=answered_by)
 
 
 class Inbox(DisplayedTable):
@@ -95,7 +110,7 @@ class Inbox(DisplayedTable):
         ]
         if len(found) != 1:
             names = ", ".join(dict.fromkeys(f"{asked.pipeline}/{asked.gate}" for asked in self.questions))
-            what = f"{len(found)} gates {gate} wait" if found else f"no gate {gate} is in this inbox"
+            what = f"{len(found)} gates `{gate}` wait" if found else f"no gate `{gate}` is in this inbox"
             hint = f"here: {names}; by its place: gates()[0].answer(…)" if names else "gates() looks again"
             raise NoSuchGate(what, hint=hint)
         return found[0].answer(choice, text=text, form=form)
@@ -115,28 +130,63 @@ class Inbox(DisplayedTable):
 
 
 def gates(base: str | Path = DEFAULT_RUNS_BASE) -> Inbox:
-    """All questions that wait: of the runs of this process, and of those under a runs base that are inactive.
+    """All questions that wait: of the runs of this process, and of those under a runs base, rows of maps included.
+
+    Of one map at most ``MOST_ROWS`` rows are looked into.
 
     Args:
         base: The runs base; nothing of it is changed.
 
     Raises:
-        StorageError: The base may not be read.
+        StorageError: The base may not be read, or is in ``.attractor`` of the working directory behind a link.
     """
     here = runs_under_way()
     found = [question_here(run, gate.as_event(), gate.since) for run in here for gate in run.gates]
     found.sort(key=lambda asked: asked.event.time)
     places = {run.logs_root.absolute() for run in here}
     notes: list[str] = []
-    for summary in list_runs(as_path(base, "the runs base")):
-        if summary.kind != "run" or summary.logs_root.absolute() in places:
+    for summary in list_runs(refuse_linked(as_path(base, "the runs base"), option='gates("DIR")')):
+        if not (summary.is_resumable or summary.is_live) or summary.logs_root.absolute() in places:
             continue
-        if summary.is_resumable or summary.is_live:
-            try:
-                found += _questions_of(summary)
-            except (RunError, StorageError) as error:
-                notes.append(f"{summary.logs_root.name} cannot be read: {error.message}")
+        try:
+            found += _questions_of(summary) if summary.kind == "run" else _questions_of_rows(summary, notes)
+        except (RunError, StorageError) as error:
+            notes.append(f"{summary.logs_root.name} cannot be read: {error.message}")
     return Inbox(tuple(found), tuple(notes))
+
+
+MOST_ROWS: Final = 500
+"""Rows of one map whose questions are listed."""
+
+
+def waiting_rows(of_map: RunSummary) -> tuple[list[RunSummary], int]:
+    """The rows of a map that is not complete at which a question may wait, and the number of those beyond the bound.
+
+    An active row waits where its status says so. Of inactive rows that can be resumed, paused ones are first.
+    """
+    if not (of_map.is_live or of_map.is_resumable):
+        return [], 0
+    rows = [row for row in list_runs(of_map.logs_root) if row.is_resumable or row.status == WAITING]
+    rows.sort(key=lambda row: (row.status not in {WAITING, PAUSED}, row.logs_root.name))
+    return rows[:MOST_ROWS], len(rows[MOST_ROWS:])
+
+
+def _questions_of_rows(of_map: RunSummary, notes: list[str]) -> list[WaitingGate]:
+    """The questions of a map's rows; a row is not a run that is resumed, so its answer is recorded for its map."""
+    rows, more = waiting_rows(of_map)
+    resume = f'pipeline.resume_map("{shown_place(of_map.logs_root)}")'
+    found: list[WaitingGate] = []
+    for row in rows:
+        number = int(row.logs_root.name.removeprefix("row-"))
+        for asked in _questions_of(row):
+            is_parked = not row.is_live and not asked.event.form
+            how = asked.how
+            if not row.is_live:
+                how = f"{resume} asks it again" if asked.event.form else f"gates(…).answer(…) records it for {resume}"
+            found.append(replace(asked, pipeline=f"{asked.pipeline} row {number}", how=how, is_parked=is_parked))
+    if more:
+        notes.append(f"{of_map.logs_root.name}: {more:,} more rows may wait; answer these first")
+    return found
 
 
 def question_here(run: Execution, event: InterviewStarted, since: float) -> WaitingGate:

@@ -1,5 +1,7 @@
 """Addresses and keys: an address belongs to one provider, and a key goes nowhere that its owner did not say."""
 
+import os
+
 import pytest
 
 from attractor_nb import Context, Pipeline, ProviderBackend
@@ -315,9 +317,26 @@ def test_a_settings_file_has_a_bound(tmp_path, monkeypatch):
     monkeypatch.setattr(addresses, "MAX_BYTES", 10)
     (tmp_path / "config").mkdir()
     (tmp_path / "config/endpoints.toml").write_text("# " + "x" * 20)
-    with pytest.raises(OptionError, match=r"endpoints\.toml is over 10 bytes") as told:
+    with pytest.raises(OptionError, match=r"endpoints\.toml has more than 10 bytes"):
         ProviderBackend()
-    assert told.value.hint == "keep only endpoints in it"
+
+
+def test_a_settings_file_is_read_as_every_file_that_a_user_names(tmp_path):
+    file = tmp_path / "config/endpoints.toml"
+    file.parent.mkdir()
+    file.write_bytes(b'\xef\xbb\xbf[local]\nurl = "http://file"\n')
+    assert list(addresses.users_endpoints()) == ["local"]
+    file.write_bytes(b"# as Windows writes it: \xe4\n")
+    with pytest.raises(OptionError, match=r"endpoints\.toml is not UTF-8 text \(line 1\)"):
+        ProviderBackend()
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.raises(OptionError, match=r"endpoints\.toml cannot be read: it is a pipe, and nobody writes to it"):
+        ProviderBackend()
+    file.unlink()
+    file.parent.rmdir()
+    file.parent.write_text("no folder")
+    assert addresses.users_endpoints() == {}
 
 
 def test_a_user_without_a_home_has_no_endpoints_of_her_own(monkeypatch):

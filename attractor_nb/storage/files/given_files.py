@@ -1,4 +1,4 @@
-"""Files that the user names to be read whole: sources, rows, values of inputs, prompts.
+"""Files that the user names to be read whole: sources, rows, values of inputs, prompts, endpoints.
 
 A name may lead to anything: a pipe without a writer, a device without an end, a directory. None of them makes a
 command wait for nothing, or fill the memory.
@@ -22,9 +22,11 @@ MAX_FILE_BYTES: Final = 100 * 1024 * 1024
 _PIECE_BYTES: Final = 1024 * 1024
 
 
-def read_file(path: Path, *, max_bytes: int = MAX_FILE_BYTES, encoding: str = "utf-8-sig") -> str:
+def read_file(
+    path: Path, *, max_bytes: int = MAX_FILE_BYTES, encoding: str = "utf-8-sig", is_optional: bool = False
+) -> str:
     """The UTF-8 text of a file, read as ``read_bytes`` does; with ``utf-8`` a byte order mark stays in it."""
-    data = read_bytes(path, max_bytes=max_bytes)
+    data = read_bytes(path, max_bytes=max_bytes, is_optional=is_optional)
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
@@ -32,8 +34,14 @@ def read_file(path: Path, *, max_bytes: int = MAX_FILE_BYTES, encoding: str = "u
         raise OptionError(f"{path} is not UTF-8 text (line {line})", hint="save it as UTF-8") from None
 
 
-def read_bytes(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> bytes:
-    """The content of a file. A pipe is read to its end if it has a writer, a device up to the bound."""
+def read_bytes(path: Path, *, max_bytes: int = MAX_FILE_BYTES, is_optional: bool = False) -> bytes:
+    """The content of a file. A pipe is read to its end if it has a writer, a device up to the bound.
+
+    Args:
+        path: The file.
+        max_bytes: How large it may be.
+        is_optional: A file that is not there is empty.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb", buffering=0) as file:
@@ -42,6 +50,8 @@ def read_bytes(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> bytes:
     except IsADirectoryError:
         raise OptionError(f"{path} cannot be read: it is a directory", hint="name a file") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL character in the path
+        if is_optional and isinstance(error, FileNotFoundError | NotADirectoryError):
+            return b""
         reason = getattr(error, "strerror", None) or str(error)
         raise OptionError(f"{path} cannot be read: {reason}", hint="check the path") from None
     if len(data) > max_bytes:
