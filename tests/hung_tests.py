@@ -1,6 +1,6 @@
 """Ends the process of a test that does not end by itself, and says where it stood.
 
-pytest-timeout looks away when a test has failed, so that somebody may debug it: what the fixtures of such a test
+pytest-timeout looks away when a test has failed, so that a developer may debug it: what the fixtures of such a test
 then wait for would be waited for without end, and with it the whole run.
 """
 

@@ -1,4 +1,4 @@
-"""Waits for what tells nobody of itself: other processes, and files that they write.
+"""Waits for changes that send no notice: other processes, and files that they write.
 
 No deadline here is a promise of speed, since the machine may be slow: it ends a test that would wait for ever.
 """

@@ -85,7 +85,7 @@ class Parent:
         if not pid:
             message = f"no process came of {request['arguments'][:3]}"
             raise RuntimeError(message)
-        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)  # raises if it is nobody's or another's child
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)  # raises if it is not a child of this process
         return pid
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from measuring import Figures, Ratio
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is measured.
+    """Amounts of what is measured.
 
     Attributes:
         rounds: Rounds of quick contenders.

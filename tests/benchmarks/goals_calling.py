@@ -22,7 +22,7 @@ def measured(contenders: tuple[str, ...], calls: int, rounds: int, python: str =
 
 
 def without_the_call(whole: Figures, call: Figures) -> Figures:
-    """What is around the call, round by round."""
+    """The seconds around the call, round by round."""
     return Figures(tuple(all_of_it - own for all_of_it, own in zip(whole.values, call.values, strict=True)))
 
 

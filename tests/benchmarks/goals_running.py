@@ -164,7 +164,7 @@ STEPS_TRACED = (
     ("a step that does nothing, full", "ours:full", 13),
     ("a stage of a model, fast", "model:fast", 28),
 )
-"""What is traced, and the most calls that its step may make."""
+"""The traced runs, and the most calls that a step of each may make."""
 
 
 def system_calls(scale: Scale) -> list[Row]:

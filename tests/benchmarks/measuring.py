@@ -1,4 +1,4 @@
-"""How to compare: contenders take turns, in rounds, and each round gives a ratio.
+"""Comparison of contenders: they take turns, in rounds, and each round gives a ratio.
 
 A machine that others use gets slower and faster while it measures. What is measured a moment apart
 shares its mood, so the ratio of a round says more than two averages; the median over rounds is what
@@ -28,7 +28,7 @@ WORKER_SECONDS = 900
 
 @dataclass(frozen=True)
 class Figures:
-    """What one contender took, a value for each round."""
+    """The figures of one contender, a value for each round."""
 
     values: tuple[float, ...]
 

@@ -100,7 +100,7 @@ def jupyter(
 
 @dataclass(frozen=True)
 class Look:
-    """How wide a window is, and which theme Jupyter has in it."""
+    """The width of a window, and the theme of Jupyter in it."""
 
     width: int
     is_dark: bool
@@ -113,7 +113,7 @@ class Look:
 
     @property
     def window(self) -> dict[str, Any]:
-        """What opens such a window."""
+        """The options that open such a window."""
         return {"width": self.width, "height": self.height, "dark": self.is_dark}
 
     def dress(self, page: Any) -> None:
@@ -151,7 +151,7 @@ def write_notebook() -> Callable[..., Path]:
 
 
 def folder_of_pictures() -> Path:
-    """Where pictures are kept, for looking at."""
+    """The folder that keeps pictures, for looking at."""
     folder = Path(os.environ.get("ATTRACTOR_PICTURES", REPOSITORY / ".venv" / "pictures"))
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -179,7 +179,7 @@ class ViewPage:
 
     @property
     def sent(self) -> list[dict[str, Any]]:
-        """What the view has sent, in order."""
+        """The messages that the view has sent, in order."""
         return self.page.evaluate("() => window.sent")
 
     def tell(self, **message: Any) -> None:

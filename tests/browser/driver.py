@@ -93,7 +93,7 @@ def thread_clock(page: Any) -> Callable[[], float]:
 
 
 def free_port() -> int:
-    """A port on loopback that nobody uses now."""
+    """A port on loopback that no process uses now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
@@ -242,7 +242,7 @@ def _running() -> dict[str, Any]:
         _RUNNING["playwright"] = sync_playwright().start()
         _RUNNING["chromium"] = _RUNNING["playwright"].chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_ARGUMENTS)
         _RUNNING["contexts"] = {}  # by the port of their server: pages of one server share a cache
-        _RUNNING["kept"] = {}  # by the port, too: pages with a loaded JupyterLab that nobody uses now
+        _RUNNING["kept"] = {}  # by the port, too: pages with a loaded JupyterLab that no test uses now
     return _RUNNING
 
 

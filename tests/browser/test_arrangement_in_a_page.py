@@ -87,12 +87,12 @@ def open_run(open_view):
 
 
 def box(view, selector):
-    """Where an element is in the window."""
+    """The box of an element in the window."""
     return view.page.locator(selector).locator("visible=true").first.bounding_box()
 
 
 def is_in_sight(view, selector):
-    """Whether all of an element is in the window, and nothing lies over its middle."""
+    """True if all of an element is in the window, and nothing lies over its middle."""
     place, size = box(view, selector), view.page.viewport_size
     inside = place["y"] >= 0 and place["y"] + place["height"] <= size["height"]
     middle = [place["x"] + place["width"] / 2, place["y"] + place["height"] / 2]

@@ -19,7 +19,7 @@ SCROLLER = "document.querySelector('.jp-WindowedPanel-outer')"
 
 
 def in_sight(page, selector):
-    """Whether an element is within what the notebook shows, and nothing lies over it."""
+    """True if an element is within the visible part of the notebook, and nothing lies over it."""
     return page.evaluate(
         f"""(selector) => {{
           const element = [...document.querySelectorAll(selector)].find((one) => one.getClientRects().length);

@@ -34,7 +34,7 @@ def press(notebook, index, key):
 
 
 def offered(notebook, index):
-    """What Tab offers. JupyterLab waits a second for the kernel, and a first answer about Python takes longer under load."""
+    """The words that Tab offers. JupyterLab waits a second for the kernel, and a first answer about Python takes longer under load."""
     for _ in range(10):
         press(notebook, index, "Tab")
         with suppress(TookTooLong):

@@ -87,7 +87,7 @@ def open_bar(open_view):
 
 
 def sent(view):
-    """What the bar has asked for."""
+    """The requests of the bar."""
     return [
         {name: value for name, value in message.items() if name != "kind"}
         for message in view.sent
@@ -159,7 +159,7 @@ def test_a_breakpoint_has_a_sign_of_its_own(open_bar):
 
 
 def focus(view):
-    """What has the focus, in a word."""
+    """The name of the element that has the focus."""
     return view.page.evaluate(
         "() => (document.activeElement.getAttribute('aria-label') || document.activeElement.textContent).trim()"
     )

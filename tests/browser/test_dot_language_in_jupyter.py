@@ -9,7 +9,7 @@ import pytest
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
 MOST_SECONDS_A_KEY = 0.05
-"""Of the processor: ten times what it takes. Less than a frame, 16 ms, is what somebody at an idle machine sees."""
+"""Of the processor: ten times what it takes. Less than a frame, 16 ms, is what a person at an idle machine sees."""
 PYTHON = 'def f(): return "text"  # stays\nx = 1 and f.real'
 DOT = r"""%%attractor review --run --param topic="tides"
 // what a release needs: "no text"
@@ -44,7 +44,7 @@ def colours_of(notebook, index):
 
 
 def look_of(pieces, text):
-    """How the first piece that holds a text looks."""
+    """The look of the first piece that holds a text."""
     return next(look for piece, look in pieces if text in piece)
 
 

@@ -32,7 +32,7 @@ Say what could break."]
 
 
 class Kernel:
-    """What the view sends is done, and what comes of it is shown."""
+    """Performs the requests of the view, and sends it the results."""
 
     def __init__(self, view, requests):
         self.view, self.requests, self.done = view, requests, 0

@@ -33,7 +33,7 @@ def marked(notebook, kind):
 
 
 def place_of(text):
-    """Where a text stands in the cell, in the editor's code units."""
+    """The offset of a text in the cell, in the editor's code units."""
     return len(CELL[: CELL.index(text)].encode("utf-16-le")) // 2
 
 

@@ -17,7 +17,7 @@ from attractor_nb.views.drawings.svg import picture_html, render_svg
 pytestmark = pytest.mark.browser
 
 SCALES = pytest.mark.parametrize("scale", [0.5, 1, 1.25, 1.5, 2, 3])
-"""How many pixels of the screen are one of the page: what zooming a page does, and what fine screens have."""
+"""Pixels of the screen for one of the page: zooming a page changes it, and fine screens have more."""
 ARTICLE = "digraph article { start [shape=Mdiamond] draft done [shape=Msquare] start -> draft -> done }"
 PARENT = """digraph g { rankdir=TB
   start [shape=Mdiamond] exit [shape=Msquare] plan check fan [shape=component] a b join [shape=tripleoctagon]

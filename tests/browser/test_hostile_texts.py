@@ -81,7 +81,7 @@ FOREIGN = "script, img, iframe, object, embed, video, audio, base, meta, link, f
 
 
 def hostile_graph(texts):
-    """A chain of stages with these texts as labels, prompts, classes and attributes of somebody else's."""
+    """A chain of stages with these texts as labels, prompts, classes and attributes of other tools."""
     nodes = {"start": Node("start", {"shape": "Mdiamond"})}
     for number, text in enumerate(texts):
         attrs = {"label": text, "prompt": text, "class": text, "x.own": text}

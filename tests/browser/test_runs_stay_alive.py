@@ -38,7 +38,7 @@ def run_cells(notebook, *indices):
 
 
 def hide_trust(server, notebook, name):
-    """A copy of a saved notebook as somebody else has it, who does not trust it."""
+    """A copy of a saved notebook as another user has it, who does not trust it."""
     copy = nbformat.read(notebook.path, 4)
     copy.metadata["of"] = name  # another text, so no signature of ours fits
     nbformat.write(copy, server.root / name)

@@ -185,7 +185,7 @@ def test_a_gate_is_answered_in_the_page_while_the_command_line_watches(driver, s
 
         row.click()
         page.locator("[data-node=review].state-waiting").wait_for()
-        for seen in ("hidden", "visible"):  # a tab that nobody sees hears nothing, and then all of it
+        for seen in ("hidden", "visible"):  # a hidden tab receives nothing, and then all of it
             with page.expect_request(lambda asked: "/events?" in asked.url) if seen == "visible" else nullcontext():
                 page.evaluate(SEEN, seen)
         page.locator("[data-node=plan].state-success").click()
@@ -249,7 +249,7 @@ def test_a_server_that_dies_is_said_to_be_gone_and_taken_up_when_it_is_back(driv
         page.locator(".ag-how", has_text="Resume it, and the question is asked again.").wait_for()
         page.screenshot(path=str(pictures / "page_abandoned_dark.png"))
         with page.expect_request(lambda asked: "/events?" in asked.url):
-            page.locator(".ap-resume").click()  # whoever ran it is dead: it stands until somebody goes on with it
+            page.locator(".ap-resume").click()  # its process is dead: the run stays paused until it is resumed
         page.locator(".ag-card").get_by_role("button", name="Approve").click()
         page.locator(".al-line[data-status=success]").wait_for()
         page.locator("[data-node=implement].state-success").wait_for()

@@ -1,4 +1,4 @@
-"""The card in JupyterLab's launcher opens the page on the runs of Jupyter's root; nobody types a token."""
+"""The card in JupyterLab's launcher opens the page on the runs of Jupyter's root; no token is typed."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def test_what_was_asked_for_by_a_key_is_dropped_when_one_types_on(typed):
 def test_a_rename_by_a_slow_server_comes_when_one_waits(typed):
     page = typed.page
     with held(page, ASKED):
-        type_behind(typed, "List it", "  ")  # a text that nobody has asked for yet: answers are kept
+        type_behind(typed, "List it", "  ")  # a text that was not asked for yet: answers are kept
         page.keyboard.press("Home")
         page.keyboard.press("F2")
         page.get_by_text("The server of attractor_nb is being asked…").wait_for()

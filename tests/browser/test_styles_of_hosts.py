@@ -363,7 +363,7 @@ VIEWS = {
 
 
 HOVERED = {"history", "static-history", "table", "static-session"}
-"""Where the pointer is on a row meanwhile."""
+"""Views that have the pointer on a row meanwhile."""
 
 
 @pytest.mark.parametrize("name", VIEWS)

@@ -48,7 +48,7 @@ def put_cursor(notebook, text, nth=0):
 
 
 def meaning(notebook, text, nth=0):
-    """What hovering a word shows."""
+    """The text that hovering a word shows."""
     notebook.page.mouse.move(5, 5)
     notebook.page.locator(".cm-attractor-meaning").wait_for(state="detached")
     notebook.page.mouse.move(*point_at(notebook, text, nth), steps=4)

@@ -71,7 +71,7 @@ def evidence(result):
     for path in sorted(result.logs_root.rglob("*")):
         name = path.relative_to(result.logs_root).as_posix()
         if not path.is_file() or "/" not in name or path.name == TRACEBACK_FILE:
-            continue  # a replay calls nobody's Python, so none of it can fail
+            continue  # a replay calls no Python of a user, so none of it can fail
         text = path.read_text("utf-8", "replace")
         text = text.replace(str(result.logs_root), "<directory>").replace(result.run_id, "<run>")
         if path.name == "status.json":

@@ -71,7 +71,7 @@ def test_a_damaged_log_is_saved_into_a_new_directory_that_goes_on(command, run):
 
 
 def test_a_command_that_may_have_run_is_not_repeated_unasked(command, run):
-    """The tool's record is lost, and the checkpoint with it: nobody knows whether it ran."""
+    """The tool's record is lost, and the checkpoint with it: it is unknown whether it ran."""
     damage(run, 6)
     for path in run.glob("checkpoint*.json"):
         path.unlink()

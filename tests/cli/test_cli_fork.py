@@ -52,7 +52,7 @@ def test_what_cannot_be_forked_is_said_with_its_remedy(command, finished, option
 
 @pytest.fixture
 def answered_by_a_function(sources):
-    """The directory of a run that a function of somebody's own answered, and that was stopped at its gate."""
+    """The directory of a run that a user's function answered, and that was stopped at its gate."""
     run = Pipeline(Path("review.dot").read_text(), backend=lambda prompt: "real").run(
         logs_root="own", interviewer="deferred"
     )

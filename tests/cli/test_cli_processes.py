@@ -64,7 +64,7 @@ def test_an_interrupted_run_prints_its_summary_as_json(started, sources):
 
 
 class Screen:
-    """A terminal with somebody in front of it."""
+    """A terminal with a user in front of it."""
 
     def __init__(self, *arguments, directory, start=subprocess.Popen, **variables):
         self._end, other = pty.openpty()

@@ -63,7 +63,7 @@ def at_a_terminal(tmp_path):
     def read(master):
         try:
             return os.read(master, 4096)
-        except OSError:  # nobody holds the other end any more
+        except OSError:  # the other end is closed
             return b""
 
     return run

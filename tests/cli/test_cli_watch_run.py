@@ -115,7 +115,7 @@ def test_the_exit_code_says_how_the_run_ended(command, sources, arguments, code,
 
 
 def test_ruling_51_a_run_whose_stage_could_not_be_executed_ends_it_with_1(command, sources):
-    """Code 130 is for what somebody stopped."""
+    """Code 130 is for a run that a user stopped."""
 
     def refuse(node, prompt, context):
         raise TerminalError("the account has no credit left", is_unmeasured=True)

@@ -1,4 +1,4 @@
-"""When a run has gone on for too long (ruling 18)."""
+"""Bounds that end a run (ruling 18)."""
 
 from __future__ import annotations
 

@@ -238,7 +238,7 @@ def test_ruling_33_the_lock_is_the_kernels_and_temporary_names_are_unique(sessio
     SessionTracker(session_dir).update(hold)
     assert names == {"status.json", "status.json.lock"}
     assert (session_dir / "status.json.lock").is_file()
-    # Left over by a holder that was killed, it keeps nobody out.
+    # Left over by a holder that was killed, it keeps no other process out.
     start_agent(session_dir, "001")
     assert not [entry for entry in session_dir.iterdir() if entry.name.endswith(".tmp")]
 

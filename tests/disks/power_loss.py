@@ -78,7 +78,7 @@ def _sector(content: bytearray, sector: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """What becomes of what was not flushed.
+    """The fate of content that was not flushed.
 
     Attributes:
         keeps_change: Whether the k-th of so many changes of entries has happened.
@@ -110,7 +110,7 @@ class PowerLoss:
 
     @property
     def place(self) -> int:
-        """How many operations have been done."""
+        """The number of operations that were done."""
         return self._place
 
     def advance(self) -> bool:
@@ -149,7 +149,7 @@ class PowerLoss:
         return len(places) > 1 and operation.changes[-1][2] in self._directories
 
     def images(self, count: int, seed: int) -> Iterator[Image]:
-        """What a power loss here may leave: first the simple cases, then random ones.
+        """Images that a power loss here may leave: first the simple cases, then random ones.
 
         Args:
             count: The number of images; some may be equal.

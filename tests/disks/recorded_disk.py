@@ -209,7 +209,7 @@ class RecordedDisk(Disk):
         self.operations.append(Renamed(((self._number(parent), name, None),)))
 
     def notes(self) -> Iterator[tuple[int, Any]]:
-        """What was noted, each with the number of operations before it."""
+        """The notes, each with the number of operations before it."""
         for place, operation in enumerate(self.operations):
             if isinstance(operation, Noted):
                 yield place, operation.subject

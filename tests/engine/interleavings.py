@@ -119,7 +119,7 @@ class Scheduler:
         self.waiting[keys[chosen]].set_result(None)
 
     def taken(self):
-        """The choices that were taken, those that nobody named included."""
+        """The choices that were taken, with those that were not named."""
         return [*self.choices, *[0] * (len(self.widths) - len(self.choices))]
 
     def following(self):
@@ -132,7 +132,7 @@ class Scheduler:
 
 
 class World(Struct):
-    """What branches run in: the part of attempts, store, clock and runner that they need."""
+    """The surroundings of branches: the part of attempts, store, clock and runner that they need."""
 
     plan: Any
     state: RunState
@@ -221,7 +221,7 @@ def as_value(thing):
 
 
 def end_of(results):
-    """What the branches of one order came to, as a value."""
+    """The results of the branches of one order, as a value."""
     return as_value([result.to_plain() for result in results])
 
 
@@ -395,7 +395,7 @@ def settlings(branches):
 
 
 def check_judgement(settling, results):
-    """What each policy makes of the results."""
+    """Check the judgement of each policy on the results."""
     succeeded = sum(result.is_success for result in results)
     failed = sum(not result.is_success and not result.is_cancelled for result in results)
     considered = [settling]

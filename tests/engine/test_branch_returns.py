@@ -20,7 +20,7 @@ BROKEN = Outcome.fail("the tests are red")
 
 
 class World:
-    """What stages answer, by node; a list is used up, and its last answer stays. ``waits``: in the first round."""
+    """Answers of stages, by node; a list is used up, and its last answer stays. ``waits``: in the first round."""
 
     def __init__(self, replies):
         self.replies = {name: list(given) if isinstance(given, list) else [given] for name, given in replies.items()}

@@ -1,7 +1,7 @@
 """The cost of a step, counted: calls of Python functions, which no busy machine changes (issue 18).
 
 Counted is what one more stage adds to a run whose graph was compiled before, with 40 stages behind it or more: the
-difference between a run of 80 and one of 40. Nobody looks at the run meanwhile, so nothing is drawn. A figure here is
+difference between a run of 80 and one of 40. No view is open meanwhile, so nothing is drawn. A figure here is
 what was measured when it was set, and a hundredth more; lower it when a step gets cheaper, and give a reason in the
 change that raises one.
 """

@@ -82,7 +82,7 @@ SCRIPT = {
 
 @pytest.fixture
 def carried(make):
-    """What a mode carried into the prompt of the last stage."""
+    """The text that a mode carried into the prompt of the last stage."""
 
     def tell(mode):
         backend = Worker(SCRIPT)

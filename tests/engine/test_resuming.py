@@ -69,7 +69,7 @@ def options():
 
 
 def told(result):
-    """What two runs must agree in."""
+    """The facts that two runs must agree in."""
     context = {key: value for key, value in result.context.snapshot().items() if not key.startswith("internal.")}
     return (
         result.status,

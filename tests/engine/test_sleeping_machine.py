@@ -18,7 +18,7 @@ QUESTION = Question("Ship?", options=(Option("Y", "[Y] Yes"),), stage="g", id="g
 
 
 class Laptop(ManualClock):
-    """A machine that is closed for a day while somebody waits for the nth time.
+    """A machine that is closed for a day during the nth wait.
 
     Attributes:
         awake: Seconds for which timers ran.

@@ -63,7 +63,7 @@ class Place:
         return pipeline.run(wait=True, backend=backend, **options)
 
     def again(self, source, **options):
-        """Who is asked when this runs now."""
+        """The nodes that are asked when this runs now."""
         backend = Asked()
         result = self.run(source, backend, **options)
         assert result.status == "success", result.reason
@@ -450,7 +450,7 @@ def test_declared_files_are_in_the_key(place):
 
 
 def test_a_declared_file_that_cannot_be_read_costs_the_cache_and_not_the_stage(place):
-    os.mkfifo(place.root / "pipe")  # nobody ever writes to it
+    os.mkfifo(place.root / "pipe")  # no process ever writes to it
     source = graph('a [prompt="Do.", cache.files="pipe"] start -> a -> done')
     for _ in range(2):
         backend = Asked()

@@ -28,7 +28,7 @@ def operations_of_a_run(tmp_path):
 
 
 def gone_on(pipeline, root):
-    """Where the run comes to: by going on, or, when its end was recorded before the fault, as it stands."""
+    """The result of the run: of a resume, or the recorded one when its end was recorded before the fault."""
     if Run.load(root).status == "completed":
         return Run.load(root).result()
     try:

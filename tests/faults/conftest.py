@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what may take longest: of a whole campaign nobody waits for one long test at the end."""
+    """Begin with the longest tests, so that a campaign does not end with a wait for one of them."""
     if os.environ.get("ATTRACTOR_CAMPAIGN") == "full":
         items.sort(key=_seconds_allowed, reverse=True)
 

@@ -67,7 +67,7 @@ def collect(words: str) -> _Collector:
     arguments = [str(HERE), "--collect-only", "-p", "no:cacheprovider", "-p", "no:randomly"]
     if words:
         arguments += ["-k", words]
-    with contextlib.redirect_stdout(io.StringIO()):  # of the list of tests, which nobody asked for
+    with contextlib.redirect_stdout(io.StringIO()):  # drops the list of tests
         code = pytest.main(arguments, plugins=[collector])
     if code not in (0, 5):
         sys.exit(f"the tests cannot be collected (pytest says {code})")

@@ -173,7 +173,7 @@ def test_who_approves_the_first_choice_of_everything_records_a_failure(cut, tmp_
     "attractor_nb/runtime/resume.py", "if place.on_interrupted != ASK or has_interviewer(options):", instead="if True:"
 )
 def test_with_nobody_to_ask_nothing_is_run_and_nothing_written(cut, tmp_path):
-    """Protected by the look for somebody to ask before the run continues: without it the run waits, or fails."""
+    """Protected by the look for a user to ask before the run continues: without it the run waits, or fails."""
     root = copy_of(cut, tmp_path / "case")
     before = events_of(root.parent)
     ended = subprocess.run(

@@ -173,11 +173,11 @@ SEEN_AS = {
     "remove": "unlinkat unlink",
     "set_mode": "",
 }
-"""What the C library is asked for by an operation of the seam; changing a mode is no operation there."""
+"""Calls of the C library for an operation of the seam; changing a mode is no operation there."""
 
 
 def traced(worker, graph, tmp_path):
-    """What the library saw of an uninterrupted run, and what the seam counted in the same run."""
+    """The calls of an uninterrupted run that the library saw, and the operations that the seam counted in it."""
     trace = tmp_path / "trace"
     library = {"at": 0, "when": "after", "trace": str(trace)}
     verdict = worker.judge(graph, {"library": library})
@@ -187,7 +187,7 @@ def traced(worker, graph, tmp_path):
 
 
 def not_of_the_seam(seen, counted_operations):
-    """What the library saw and the seam did not count."""
+    """The calls that the library saw and the seam did not count."""
     named = iter([entry for entry in counted_operations if SEEN_AS[entry[0]] and entry[1]])
     left = []
     operation, name = next(named, (None, ""))

@@ -1,10 +1,10 @@
 """Fault 3: an operation of the disk fails, at every place of a run, once or from there on.
 
 EIO, ENOSPC, EDQUOT, EACCES and EROFS, thrown by the storage seam: at writes half of the data is written before.
-The caller must get a ``StorageError`` with the place and a way on, or not notice; nobody may be shown a
+The caller must get a ``StorageError`` with the place and a way on, or not notice; no user may be shown a
 traceback; the run is given up, so that others can take it; the log keeps all that was recorded; and when the
 fault is gone a resume comes to the same context by the same path, nothing recorded executed again
-(``workers/kill_judge.py``). A few real disks besides: a full one, a read-only one, one of somebody else.
+(``workers/kill_judge.py``). A few real disks besides: a full one, a read-only one, one of another user.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def test_every_operation_fails(kill_worker, campaign, figures, graph):
 def test_every_flush_of_the_log_fails(kill_worker, campaign, figures):
     """Protected by: a flush that failed is never believed; what it should have flushed is taken back.
 
-    The stage then counts as not recorded, and runs again: one execution more, though nobody was killed.
+    The stage then counts as not recorded, and runs again: one execution more, though no process was killed.
     Flushes are counted, not operations: a checkpoint that is written while a stage runs comes between them or not.
     """
     flush = ["sync_data", "events.jsonl"]
@@ -181,7 +181,7 @@ def test_a_disk_that_is_really_full(small_disk, figures):
 )
 @pytest.mark.campaign
 def test_a_disk_that_is_really_full_before_the_first_record(small_disk, figures):
-    """Protected by: where nothing was recorded, nobody is told to resume, and the place can be used anew."""
+    """Protected by: where nothing was recorded, no user is told to resume, and the place can be used anew."""
     place, _ = small_disk
     (place / "straight.dot").write_text("digraph { start [shape=Mdiamond] done [shape=Msquare] start -> done }")
     begun = 0

@@ -285,7 +285,7 @@ def test_a_lost_sector_with_commits_behind_it_is_damage_not_an_unfinished_write(
     for path in moment.work.glob("checkpoint*.json"):
         path.unlink()
     content = (moment.directory / LOG).read_bytes()
-    # Without the end while nobody has written it down: what was flushed last has nothing behind it.
+    # Without the end while it is not recorded: what was flushed last has nothing behind it.
     count = -(-used(content) // 512) if moment.status == "completed" else used(content) // 512 - 2
     sectors = range(count)
     problems = []

@@ -86,7 +86,7 @@ def test_an_owner_frozen_at_any_operation_is_robbed_and_loses_everywhere_when_it
         where = (facts["number"], counted["operations"][facts["number"] - 1], facts)
         assert facts["late"] == [], where
         assert set(facts["thawed"]["told"]) <= set(facts["recorded"]), where
-        if taker["ended"] == "RunError":  # its end was recorded when it was frozen: nobody robs it of that
+        if taker["ended"] == "RunError":  # its end was recorded when it was frozen: no takeover changes that
             assert "the run has succeeded" in taker["message"], where
             assert facts["thawed"]["ended"] == "success", where
             continue
@@ -147,7 +147,7 @@ def test_of_sixteen_processes_that_resume_one_run_one_gets_it_and_a_killed_owner
     """The kernel's lock decides, and dies with its owner.
 
     Who takes over from a frozen owner may be robbed itself by the next, at the last moment after it has recorded
-    the end: then nobody says that it succeeded, and the record does, once.
+    the end: then no process says that it succeeded, and the record does, once.
     """
     rounds = campaign.count(sample=2, full=12)
     *races, end = work("race", tmp_path, 16, rounds)

@@ -417,7 +417,7 @@ def interrupted_script(folder, number, *more):
 @pytest.mark.protects("attractor_nb/runtime/handles/handle.py", "at_program_end(self._stop_jobs)", instead="pass")
 @pytest.mark.kind("an interrupt")
 def test_a_script_that_is_interrupted_between_start_and_wait_ends_its_run(tmp_path, campaign, figures):
-    """Protected by: a program that ends stops the runs that nobody waits for, and says so."""
+    """Protected by: a program that ends stops the runs that no code waits for, and says so."""
 
     def folder(name):
         place = tmp_path / name

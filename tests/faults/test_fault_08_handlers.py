@@ -86,7 +86,7 @@ RAISED = {
 
 
 def judged(handler, root, more="", **options):
-    """What became of a stage with this handler, and that the run went on."""
+    """The outcome of a stage with this handler, after which the run continued."""
     handlers = {"own": handler, "next": lambda *_: Outcome.success()}
     pipeline = Pipeline(SOURCE.format(more=more), handlers=handlers)
     result = pipeline.run(wait=True, logs_root=root, durability="fast", **options)

@@ -137,7 +137,7 @@ def test_retries_spend_no_more_than_the_bound(bound, value, tmp_path, figures):
     ended = pipeline.run(wait=True, logs_root=tmp_path / "run", **options, **{bound: value})
     assert (ended.status, ended.bound, len(calls)) == ("fail", bound, 3)
     assert "before attempt 4 of a" in ended.reason
-    assert len(clock.sleeps) == 2  # nobody waits for an attempt that may not be made
+    assert len(clock.sleeps) == 2  # no wait precedes an attempt that may not be made
     assert ended.usage.calls == ended.usage_by_node["a"].calls == 3
     assert ended["a"].usage.total_tokens == 30
     result = pipeline.resume(tmp_path / "run", **options, **{bound: 1000}).result(30)

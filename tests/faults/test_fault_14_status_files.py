@@ -1,4 +1,4 @@
-"""Fault 14: a status.json from an agent that nobody trusts fails its stage, and is kept."""
+"""Fault 14: a status.json from an untrusted agent fails its stage, and is kept."""
 
 import json
 import os

@@ -32,7 +32,7 @@ from attractor_nb.testing import ManualClock
 
 
 def views_of(pipeline, run, result, seen):
-    """Everything that shows a run to somebody."""
+    """Everything that shows a run."""
     yield from ((f"event {event.type}", f"{event!r}\n{json.dumps(event.to_plain(), default=repr)}") for event in seen)
     yield "description of an event", "\n".join(event.description for event in seen)
     yield "run", f"{run}\n{run!r}\n{run.to_svg()}\n{run._repr_mimebundle_()}\n{run.details()}"

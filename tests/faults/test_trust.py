@@ -1,4 +1,4 @@
-"""Trust before run: nothing that came from elsewhere reaches a shell before somebody trusted it.
+"""Trust before run: nothing that came from elsewhere reaches a shell before a user trusted it.
 
 The attacker writes the DOT file or the run directory, changes it while a person reads, and prints what
 deceives the reader. He does not write to the user's state directory.
@@ -222,7 +222,7 @@ def test_what_is_shown_has_no_character_that_deceives(file, figures):
 
 @pytest.mark.protects(TRUST_FILE, "if self._directory is None or not is_private(self._directory):", instead="if False:")
 def test_a_memory_that_others_can_write_is_not_believed(file):
-    """Protection: only a state directory that nobody else can write to says that something was trusted."""
+    """Protection: only a state directory that no other user can write to says that something was trusted."""
     asked(Pipeline(file)).remember()
     state = Path(os.environ["ATTRACTOR_STATE_DIR"])
     state.chmod(0o777)

@@ -2,7 +2,7 @@
 
 Plain bytes hardly ever get past the first token. What is made here is mostly right and wrong in a few
 places: words of the language put in, parts taken out, said again (sometimes a thousand times) or
-taken from another seed, and JSON values replaced by those that nobody expects.
+taken from another seed, and JSON values replaced by unexpected ones.
 """
 
 from __future__ import annotations

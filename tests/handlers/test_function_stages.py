@@ -154,7 +154,7 @@ def test_a_name_of_a_function_that_is_no_text_is_refused(name):
 
 def test_a_function_whose_parameters_cannot_be_read_is_refused():
     def work():
-        """Have a signature that nobody can read."""
+        """Have a signature that cannot be read."""
 
     work.__signature__ = 3
     with pytest.raises(OptionError, match="function 'work' has parameters that cannot be read") as caught:

@@ -18,7 +18,7 @@ FRAME = 'digraph d { start [shape=Mdiamond] done [shape=Msquare] rate [prompt="R
 
 
 class Review(BaseModel):
-    """What a reviewer says."""
+    """The answer of a reviewer."""
 
     score: int = Field(ge=0, le=10)
     words: list[str] = []

@@ -1074,7 +1074,7 @@ def test_a_key_that_looks_like_the_engines_and_that_nothing_sets_names_the_right
         ("make test; echo done", True),
         ("make test || echo failed", True),
         ("set -e; make test; echo done", False),
-        ("if grep -q TODO file; then exit 1; fi; echo none", False),
+        ("if grep -q ERROR file; then exit 1; fi; echo none", False),
         ("make test && echo done", False),
         ("make test; echo done > log", False),
         ("make test", False),

@@ -25,7 +25,7 @@ def start(kernel):
 
 
 def reply(kernel, comm_id, wanted, **request):
-    """What a widget answers."""
+    """The answer of a widget."""
     seen = len(kernel.messages)
     kernel.send(comm_id, request)
 

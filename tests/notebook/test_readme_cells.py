@@ -1,4 +1,4 @@
-"""The studio cells of the README, in a fresh kernel where somebody looks on: what they name appears."""
+"""The studio cells of the README, in a fresh kernel with a user who looks on: what they name appears."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ METADATA = {
 
 
 def refresh(path: Path) -> None:
-    """Execute a notebook as nbval does: from its own folder, with nobody there to click."""
+    """Execute a notebook as nbval does: from its own folder, without a user to click."""
     notebook = nbformat.read(path, as_version=4)
     client = NotebookClient(
         notebook,

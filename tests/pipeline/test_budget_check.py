@@ -1,4 +1,4 @@
-"""A budget in USD is no bound for a model whose price nobody knows (ruling 18)."""
+"""A budget in USD is no bound for a model with an unknown price (ruling 18)."""
 
 import pytest
 

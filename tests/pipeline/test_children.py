@@ -580,7 +580,7 @@ async def test_a_stage_that_takes_too_long_ends_its_child_and_counts_what_it_spe
     assert Run.load(directory / "children/sub/1").status == "interrupted"
 
 
-# -- a child that somebody else started --------------------------------------------------------------
+# -- a child that another process started -------------------------------------------------------------
 
 
 def test_without_autostart_there_must_be_a_child(directory):
@@ -623,7 +623,7 @@ def test_a_child_with_another_owner_is_observed_and_cannot_be_steered(directory,
 
 @pytest.fixture
 def waiting(tmp_path):
-    """Somebody's interrupted run that stands at a gate before a command."""
+    """An interrupted run of another user, paused at a gate before a command."""
     mark = tmp_path / "DEPLOYED"
     text = FRAME.format(
         body=f"""plan [prompt=plan] ask [shape=hexagon, label="Deploy?"] no [prompt=no] tell [prompt=tell]

@@ -182,7 +182,7 @@ def test_details_have_times_and_all_texts(tmp_path):
 
 
 def test_no_view_of_a_past_run_is_given_a_secret(tmp_path):
-    """Whoever sends the values of a view, a kernel or a server, sends them as they are made."""
+    """The sender of the values of a view, a kernel or a server, sends them as they are made."""
     text = f"""digraph g {{ label="told hunter-seven" {ENDS} plan [label="by hunter-seven"]
       start -> plan -> done [label="hunter-seven"] }}"""
     backend = FunctionBackend(lambda node, prompt, context: Outcome.fail("no hunter-seven"))

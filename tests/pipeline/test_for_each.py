@@ -39,7 +39,7 @@ class PerItem:
         self.now = self.most = 0
 
     def call_inputs(self, node, context):
-        """What its answers depend on beside the prompt."""
+        """The values beside the prompt that its answers depend on."""
         return {"model": "own"}
 
     async def run(self, node, prompt, context):
@@ -69,12 +69,12 @@ def run(text, directory=None, backend=None, made=None, **options):
 
 
 def results(result, *names):
-    """What ``review.results`` says, of each item what is named."""
+    """The named entries of each item in ``review.results``."""
     return [tuple(entry[name] for name in names) for entry in result.context["review.results"]]
 
 
 def notes_of(result):
-    """What the stage said."""
+    """The notes of the stage."""
     return result.outcomes["review"].notes
 
 
@@ -500,7 +500,7 @@ def test_a_command_that_says_what_it_reads_reads_its_item_too(tmp_path):
     assert result.context["review.outputs"] == [f"{name}\n" for name in FILES]
 
 
-# -- nobody else says what the items came to -----------------------------------------------------------
+# -- the results of the items come from the engine alone -----------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Runs and findings as somebody reads them later: what a loaded run says of itself."""
+"""Runs and findings as a user reads them later: what a loaded run says of itself."""
 
 import os
 import signal

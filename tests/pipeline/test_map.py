@@ -706,7 +706,7 @@ def test_a_row_can_be_run_from_plain_data_alone(tmp_path):
 
 @pytest.mark.campaign
 def test_a_row_that_has_ended_leaves_only_its_result():
-    """What a row was made of is let go; how many bytes stay is measured by goal M1 of the benchmarks."""
+    """The parts of a row are let go; how many bytes stay is measured by goal M1 of the benchmarks."""
     import gc
     import weakref
 

@@ -1,4 +1,4 @@
-"""Runs that a newer version wrote: what it says is kept and shown, and nobody goes on from what he takes wrongly."""
+"""Runs that a newer version wrote: what it says is kept and shown, and no run continues from a misread record."""
 
 import json
 from zlib import crc32

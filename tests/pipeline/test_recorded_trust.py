@@ -26,7 +26,7 @@ def evil_backend():
 
 @pytest.fixture
 def another_user(monkeypatch, tmp_path):
-    """From here on the directories that were made before are somebody else's."""
+    """From its call on the directories that were made before are another user's."""
 
     def become():
         monkeypatch.setenv("ATTRACTOR_STATE_DIR", str(tmp_path / "another-user"))
@@ -36,7 +36,7 @@ def another_user(monkeypatch, tmp_path):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """The prompts that the models of providers are asked; nobody answers them over a network."""
+    """The prompts that the models of providers are asked; no network is used."""
     prompts = []
 
     async def run(_self, _node, prompt, _context):
@@ -54,7 +54,7 @@ def stopped(backend=None, **options):
 
 
 def changed(directory, **entries):
-    """The directory, as somebody made it who wrote its manifest by hand."""
+    """The directory, with a manifest written by hand."""
     (directory / MANIFEST_NAME).write_bytes(seal({**read_facts(directory), **entries}))
     return directory
 
@@ -202,7 +202,7 @@ def test_a_copied_run_directory_is_one_of_somebody_else(asked):
     ids=["no key", "no address"],
 )
 def test_a_recorded_endpoint_is_checked_as_a_written_one(endpoint, asked):
-    """A manifest that somebody changed sends no other variable than a key, and to nothing but an address."""
+    """A manifest that was changed by hand sends no other variable than a key, and to nothing but an address."""
     root = stopped()
     facts = read_facts(root)["backend_facts"]
     changed(root, backend_facts={**facts, "options": {**facts["options"], "endpoints": {"evil": endpoint}}})

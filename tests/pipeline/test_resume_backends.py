@@ -88,7 +88,7 @@ def test_parameters_do_not_reach_the_engines_own_keys(key, tmp_path):
 
 
 def test_a_settings_file_that_cannot_be_read_is_named_by_a_replay_too(tmp_path, monkeypatch):
-    """What it says is part of what was asked: without it another call would be looked for."""
+    """The settings are part of the question: without them another call would be looked for."""
     place = {"cassette": tmp_path / "one.json", "cassette_mode": "replay", "durability": "fast"}
     Pipeline(SOURCE).run(wait=True, backend=answer, **{**place, "cassette_mode": "record"})
     monkeypatch.setenv(VARIABLE, str(tmp_path))

@@ -273,7 +273,7 @@ def test_what_the_disk_refuses_of_a_run_that_had_begun_is_its_own_error(tmp_path
 
 @pytest.mark.parametrize("name", [request_file(1), AGENT_TASK_FILE])
 def test_what_is_no_file_in_the_place_of_a_request_is_no_request(tmp_path, name):
-    """What a stage had asked before its process ended is counted by the files that it left."""
+    """Requests that a stage made before its process ended are counted by the files that it left."""
     (tmp_path / name).mkdir()
     assert _requests(lambda file: read_stage_text(tmp_path, file, tmp_path)) == 0
     (tmp_path / name).rmdir()

@@ -390,7 +390,7 @@ def options():
 
 
 def told(result):
-    """What two runs must agree in, numbers of visits aside."""
+    """The facts that two runs must agree in, numbers of visits aside."""
     return (
         result.status,
         result.reason,

@@ -327,7 +327,7 @@ def test_a_backend_that_cannot_start_fails_in_words(make):
 
 
 def test_a_step_waits_at_the_console_as_a_waited_run_does(make):
-    """Nobody could answer a deferred gate while ``step`` blocks."""
+    """A deferred gate could not be answered while ``step`` blocks."""
     pipeline = make(GATE)
     pipeline.step()
     result = pipeline.step()

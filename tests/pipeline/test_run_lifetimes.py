@@ -1,4 +1,4 @@
-"""A run that nobody holds any more is gone, with its events and pictures: a notebook has many of them."""
+"""A run without a reference is gone, with its events and pictures: a notebook has many of them."""
 
 import gc
 import weakref

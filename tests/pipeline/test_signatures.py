@@ -57,7 +57,7 @@ CALLS = {
 
 
 def told(function):
-    """What the Args of a docstring say of each parameter."""
+    """The meaning of each parameter in the Args of a docstring."""
     _, found, rest = (inspect.getdoc(function) or "").partition("Args:\n")
     entries = re.split(r"^    (?=\S)", rest.split("\n\n")[0], flags=re.MULTILINE)[1:] if found else []
     parts = (" ".join(entry.split()).partition(": ") for entry in entries)

@@ -13,7 +13,7 @@ FRAME = "digraph d {{ start [shape=Mdiamond] done [shape=Msquare] yes [prompt=y]
 
 
 class Review(BaseModel):
-    """What a model is asked for."""
+    """The answer that a model is asked for."""
 
     score: int
     level: str = "low"
@@ -150,7 +150,7 @@ def test_ruling_50_lint_knows_the_fields_in_the_conditions_of_managers(name):
 
 
 class Decision(BaseModel):
-    """What a person fills in; most of it is proposed by the model."""
+    """The form that a person fills in; most of it is proposed by the model."""
 
     score: int = Field(default="${rate.verdict.score}", le=10)
     level: Literal["low", "high"] = Field(default="${context.rate.verdict.level}")

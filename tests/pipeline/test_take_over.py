@@ -1,4 +1,4 @@
-"""Taking a run from its owner: whoever may not go on has robbed nobody."""
+"""Taking a run from its owner: a refused caller leaves it with its owner."""
 
 import pytest
 

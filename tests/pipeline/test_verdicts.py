@@ -236,7 +236,7 @@ Pipeline(sys.argv[1]).run(wait=True, backend=backend, logs_root=sys.argv[2])
 
 
 def test_a_complaint_outlives_a_kill(tmp_path):
-    """What was wrong is in the log: the attempt after a resume is told what the one that was killed was told."""
+    """The complaint is in the log: the attempt after a resume is told what the one that was killed was told."""
     source = frame("judge [prompt=Judge, verdict=json, max_retries=5] start -> judge -> done")
     command = [sys.executable, "-c", KILLED, source, str(tmp_path / "run")]
     assert warm.run(command, check=False).returncode == 9

@@ -21,7 +21,7 @@ def refuse(gates, *, is_blocking):
 
 @pytest.fixture
 def waiting_rule():
-    """A place where nobody can answer while a cell waits."""
+    """A place where no user can answer while a cell waits."""
     remove = register_presenter(lambda run: None, refuse)
     yield
     remove()
@@ -55,7 +55,7 @@ def test_an_await_at_a_gate_is_refused_too(make):
 @pytest.mark.usefixtures("waiting_rule")
 @pytest.mark.parametrize("is_recorded", [False, True])
 def test_a_gate_that_the_runs_own_interviewer_is_being_asked_about_is_waited_for(make, is_recorded):
-    """Nobody has to click: however long it takes, the answer comes by itself."""
+    """The answer comes by itself, however long it takes: no click is needed."""
     asked = threading.Event()
 
     class Slow(SequentialInterviewer):
@@ -83,7 +83,7 @@ def test_a_gate_that_is_left_to_others_is_refused_through_a_recording_too(make):
 
 
 def test_the_rules_of_a_presenter_go_with_it():
-    """What is left behind would refuse waits, or allow clicks, in the name of somebody who shows nothing any more."""
+    """A rule that is left behind would refuse waits, or allow clicks, for a presenter that is gone."""
 
     def refuse_all(gates, *, is_blocking):
         raise GateWouldBlock("never")

@@ -236,7 +236,7 @@ async def _cancelled(command, started):
 
 @pytest.mark.parametrize("trap", ["", "trap '' TERM; "], ids=["obedient", "stubborn"])
 def test_cancelling_ends_the_group_after_a_grace_of_its_own(trap, monkeypatch):
-    monkeypatch.setattr(local_module, "GRACE_SECONDS", LONG_SECONDS)  # somebody waits for the prompt
+    monkeypatch.setattr(local_module, "GRACE_SECONDS", LONG_SECONDS)  # a user waits for the prompt
     started = []
     asyncio.run(_cancelled(f"{trap}echo $$; sleep {LONG_SECONDS}; sleep {LONG_SECONDS}", started))
     wait_for_end(int(started[0]))

@@ -1,4 +1,4 @@
-"""Requests that nobody would write, to a real server, judged by its own OpenAPI document.
+"""Requests that no client would send, to a real server, judged by its own OpenAPI document.
 
 ``python tests/server/api_fuzz.py --requests 20000`` (``make api-fuzz``). The server is a process of its own, with
 runs of every kind under its root: ended, failed, restarted, waiting, damaged. Schemathesis makes requests that fit

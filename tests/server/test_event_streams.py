@@ -276,7 +276,7 @@ def test_a_slow_consumer_is_cut_off_with_a_gap_and_comes_back_complete(root, sto
 
 
 def test_a_run_that_goes_on_again_here_has_a_stream_of_its_own(root, stored):
-    """Somebody still hears the end of a run when it is resumed: who comes then must hear the resumed one."""
+    """A client still reads the end of a run when it is resumed: one that comes then must read the resumed one."""
 
     async def listen():
         service = RunService(root, 10)

@@ -177,7 +177,7 @@ def test_the_log_of_a_run_that_works_here_is_not_read_for_each_event(client, roo
 
 
 def test_a_burst_wakes_consumers_before_what_they_have_not_had_is_let_go(root, monkeypatch):
-    """However much is read at once, a consumer that keeps up is sent all of it."""
+    """A consumer that keeps up is sent all of it, however much is read at once."""
     monkeypatch.setattr(channel_module, "KEPT_FRAMES", 8)
     live = Live(root, 1000)
 

@@ -88,7 +88,7 @@ def test_a_killed_server_loses_nothing(root, client_of, sources):
 def test_what_lies_still_is_read_once_for_its_questions(root, client_of, sources, monkeypatch):
     with process(root, client_of) as (_, client, _):
         client.wait_for(client.submit(sources.gate), "InterviewStarted")
-    monkeypatch.setattr(run_index, "SETTLED_NS", 0)  # nobody writes any more
+    monkeypatch.setattr(run_index, "SETTLED_NS", 0)  # no process writes any more
     service, read = RunService(root, 1), []
     monkeypatch.setattr(run_answers, "read_log", lambda place: read.append(place) or read_log(place))
     for _ in range(3):

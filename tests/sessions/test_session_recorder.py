@@ -1,4 +1,4 @@
-"""Events of runs become a session, in a thread that holds nobody up."""
+"""Events of runs become a session, in a thread that delays no run."""
 
 import threading
 
@@ -275,7 +275,7 @@ def test_a_slow_disk_holds_nobody_up_and_what_came_meanwhile_is_written_in_one_g
 
 
 class FullDisk(Disk):
-    """A disk that is full until somebody makes room."""
+    """A disk that is full until a user makes room."""
 
     def __init__(self):
         self.is_full = True

@@ -1,4 +1,4 @@
-"""Files that a user names to be read whole: within bounds, and without waiting for nobody."""
+"""Files that a user names to be read whole: within bounds, and without an endless wait."""
 
 import os
 import select

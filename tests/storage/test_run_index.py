@@ -1,4 +1,4 @@
-"""The index beside the runs: cheap, never the truth, and no harm whatever somebody makes of it."""
+"""The index beside the runs: cheap, never the truth, and no harm whatever it contains."""
 
 from __future__ import annotations
 

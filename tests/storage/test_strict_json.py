@@ -65,7 +65,7 @@ def _written_by_anybody(value, chance):
 
 
 def _read_by(read, data):
-    """What a reader makes of values within a record."""
+    """The values within a record as a reader returns them, or its refusal."""
     try:
         return repr(read(b'{"type":"ToolCallEnded","sequence":1,"arguments":{"a":%b}}' % data))
     except ValueError as problem:

@@ -262,7 +262,7 @@ def test_the_label_of_an_edge_inside_a_panel_stays_inside():
 
 
 def test_an_exit_that_an_edge_leaves_is_drawn_all_the_same():
-    """As it is while somebody types; lint says what is wrong with it."""
+    """A text while it is being typed; lint says what is wrong with it."""
     graph = parse_dot("digraph { start [shape=Mdiamond] done [shape=Msquare] start -> done -> more }")
     assert lay_out(draw_scene(graph)) is not None
 

@@ -500,7 +500,7 @@ def test_a_map_that_was_taken_over_while_a_worker_had_a_row_is_lost_and_no_failu
 
 
 class Particular(Pipeline):
-    """A pipeline of somebody's own, which takes no text."""
+    """A pipeline class of a user, which takes no text."""
 
     def __init__(self, source, **options):
         if not isinstance(source, str):

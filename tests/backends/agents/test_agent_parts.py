@@ -1,4 +1,4 @@
-"""The parts of the agents' backends: lines, values that nobody trusts, what is installed."""
+"""The parts of the agents' backends: lines, values that are not trusted, the installed agents."""
 
 import asyncio
 import functools

@@ -187,7 +187,7 @@ def test_requests_of_a_run_wait_and_say_so(where, serve, reply, tmp_path):
 
 
 def test_tokens_are_settled_with_what_the_server_said(serve, reply, tmp_path):
-    """18 tokens a call; the reservation of an answer that nobody bounds would let no second one through."""
+    """18 tokens a call; the reservation of an answer without a bound would let no second one through."""
     server, clock = serve(reply("Hello")), ManualClock()
     text = f'llm_model="local:m", endpoint.local.url="{server.base_url("openai")}", '
     backend = ProviderBackend()

@@ -1,4 +1,4 @@
-"""A file that somebody else writes decides nothing about a stage whose model cannot write files (ruling 42)."""
+"""A file that another process writes decides nothing about a stage whose model cannot write files (ruling 42)."""
 
 import json
 

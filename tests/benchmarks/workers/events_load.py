@@ -1,4 +1,4 @@
-"""What a server uses for an event that reaches a client: ``events_load.py ROUNDS CLIENTS:EVENTS …``; seconds as JSON.
+"""Processor time of a server for an event that reaches a client: ``events_load.py ROUNDS CLIENTS:EVENTS …``; seconds as JSON.
 
 The contenders take turns, each a process of its own; the clients are bare sockets in this one. What a server used
 until its last client had the last event is divided by nothing here.

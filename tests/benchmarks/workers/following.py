@@ -73,7 +73,7 @@ def source_of(nodes: int, stages: int) -> str:
 
 
 def watched(stack: ExitStack, root: Path, source: str, stages: int) -> list[dict[str, Any]]:
-    """What each frame has shown, with the time of its frame."""
+    """The content of each frame, with its time."""
     notebook = nbformat.v4.new_notebook()
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
     prepare = PREPARE.format(rate=STAGES_A_SECOND, source=source, stages=stages)

@@ -37,7 +37,7 @@ WAVE_SECONDS = 1800
 SETTLE_SECONDS = 30
 SAMPLE_SECONDS = 0.25
 ENGINE_FILES = 3
-"""What the engine's event loop has open for good."""
+"""Files that the engine's event loop keeps open."""
 SERVER = Path(__file__).with_name("load_server.py")
 
 
@@ -183,7 +183,7 @@ async def sampled(pid: int, samples: list[Sample]) -> None:
 
 
 async def settled(pid: int, files: int) -> Sample:
-    """How the server is when all clients have gone, and it has noticed."""
+    """The state of the server once it has noticed that all clients have gone."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(SETTLE_SECONDS):
             while Sample.of(pid).files > files:  # noqa: ASYNC110 - another process has no event of ours
@@ -192,7 +192,7 @@ async def settled(pid: int, files: int) -> Sample:
 
 
 async def idle_after_one(pid: int, wave: Wave) -> Sample:
-    """How the server is when it has had one run: what is made once is there, its engine and its threads."""
+    """The state of the server after one run: it has its engine and its threads, which are made once."""
     before = Sample.of(pid)
     await wave.go()
     assert not wave.checked.wrong, wave.checked
@@ -224,7 +224,7 @@ async def measure(server: subprocess.Popen[str], url: str, root: Path, token: st
 
 
 def counted(watchers: Iterable[Watcher]) -> dict[str, float]:
-    """How often clients connected, and how often they were cut off."""
+    """Counts of the connections that clients made, and of those that were cut off."""
     found = list(watchers)
     return {
         "connections": sum(watcher.connections for watcher in found),

@@ -1,4 +1,4 @@
-"""What clients had against what the log has, and what the server took for it."""
+"""Comparison of the events that clients received with the log, and the cost for the server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from load_watching import Watched, Watcher
 
 TICKS = os.sysconf("SC_CLK_TCK")
 POOL_THREADS = 40 + min(32, (os.cpu_count() or 1) + 4) + 8 + 4
-"""What a server may have: starlette's pool, the loop's, those of plain functions; itself, its engine."""
+"""Threads that a server may have: starlette's pool, the loop's, those of plain functions; itself, its engine."""
 KIB = 1024
 
 
@@ -53,7 +53,7 @@ class Checked:
 
     @property
     def wrong(self) -> int:
-        """How much was not as it should be."""
+        """The number of deviations."""
         return self.missing + self.repeated + self.different + len(self.problems)
 
     def take(self, run: Watched, root: Path) -> None:
@@ -86,7 +86,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class Sample:
-    """What a process has at a moment.
+    """Resources of a process at a moment.
 
     Attributes:
         rss: Resident bytes.

@@ -14,7 +14,7 @@ from load_http import Connection
 from load_sources import Kind
 
 DROPS = 0.05
-"""How likely a client hangs up behind an event."""
+"""Probability that a client hangs up after an event."""
 MAX_PAUSE_SECONDS = 0.2
 ASKED = b'"type":"InterviewStarted"'
 
@@ -97,7 +97,7 @@ class Watcher:
                 self.is_over = True
             elif connection.status not in {0, 200}:
                 self.refusals.append(connection.status)
-            if not self.is_over:  # nobody is back at once
+            if not self.is_over:  # no client reconnects at once
                 await asyncio.sleep(self.chance.random() * MAX_PAUSE_SECONDS)
 
     def drop(self) -> None:

@@ -1,4 +1,4 @@
-"""What ``%load_ext attractor_nb`` costs after ``import IPython``, in a fresh interpreter."""
+"""The cost of ``%load_ext attractor_nb`` after ``import IPython``, in a fresh interpreter."""
 
 import json
 import sys

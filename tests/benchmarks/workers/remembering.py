@@ -1,4 +1,4 @@
-"""What the live view keeps of a run of many events: ``remembering.py EVENTS NODES``, bytes for each event."""
+"""Memory that the live view keeps of a run of many events: ``remembering.py EVENTS NODES``, bytes for each event."""
 
 from __future__ import annotations
 

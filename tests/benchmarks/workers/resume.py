@@ -1,4 +1,4 @@
-"""How long a resume takes, from the call to its first new stage, in a fresh process.
+"""The duration of a resume, from the call to its first new stage, in a fresh process.
 
 resume.py STORED STEPS: wall and CPU seconds. The run has STEPS committed steps and one that is left.
 STORED is ``checkpoint`` for a run that has its checkpoint, or ``log`` for one that has its log alone; ``floor``

@@ -139,7 +139,7 @@ _OWN: dict[str, list[tuple[str, float, object]]] = {
     "tool": [("timeout", 0.2, '"60s"'), ("idempotent", 0.3, "true")],
     "gate": [("human.timeout", 0.4, '"3600s"'), ("human.default_choice", 0.4, "yes")],
 }
-"""What only nodes of a kind may have: attribute, likelihood, value."""
+"""Attributes that only nodes of a kind may have: attribute, likelihood, value."""
 
 
 def _leaving(chance: random.Random, node: DrawnNode, following: str, targets: list[str]) -> list[DrawnEdge]:

@@ -59,7 +59,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What a seed has in store.
+    """The troubles of a seed.
 
     Attributes:
         faults: One after the other, one a life.

@@ -34,7 +34,7 @@ SECONDS_BETWEEN_LIVES = 60.0
 
 @dataclass(frozen=True, slots=True)
 class LifeScene:
-    """What stays the same in all lives of a run.
+    """Facts that all lives of a run share.
 
     Attributes:
         seed: The seed.
@@ -55,7 +55,7 @@ class LifeScene:
 
 @dataclass(slots=True)
 class Life:
-    """What came of one life.
+    """The outcome of one life.
 
     Attributes:
         number: Which one, from 0.
@@ -66,7 +66,7 @@ class Life:
         error: What was raised instead: its class and its words; or None.
         has_struck: The fault of its disk has struck.
         left: How many tasks were left when it was over.
-        complaints: What nobody caught: asyncio would have shown it to the user.
+        complaints: Uncaught errors, which asyncio would have shown to the user.
         loop_turns: How many turns the loop took.
         wall: Wall time at its end.
     """

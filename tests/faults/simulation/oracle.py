@@ -150,7 +150,7 @@ def wrong_end(
         return ["the run has no end"]
     wrong: list[str] = []
     if not lives[-1].has_struck:  # what a dead owner left goes when the next one comes
-        # Under the files of earlier visits a power loss may leave some: evidence, which nobody sweeps.
+        # Under the files of earlier visits a power loss may leave some: evidence, which is not swept.
         strays = [path for path in root.rglob(f"{TEMPORARY_PREFIX}*") if VISITS_NAME not in path.parts]
         wrong += [f"a temporary file is left: {path.name}" for path in strays]
     state = restored_state(plan, last.stored)

@@ -176,7 +176,7 @@ def _unsatisfied(graph: DrawnGraph, walk: Walk) -> list[str]:
 
 
 def wrong_counts(walk: Walk, bounds: Mapping[str, int], reached: str) -> list[str]:
-    """What is wrong with how far a run went in a directory; ``reached`` is the bound that ended it."""
+    """Errors in the counts of a run in a directory; ``reached`` is the bound that ended it."""
     visits = max(Counter(walk.path).values(), default=0)
     counts = {"max_steps": len(walk.path), "max_node_visits": visits, "max_goal_gate_redirects": walk.redirects}
     wrong = [

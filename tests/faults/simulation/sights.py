@@ -141,7 +141,7 @@ def _memory(way: list[Event], offsets: dict[str, int]) -> Memory:
 
 
 def memory_after(sight: Sight, node: str, visit: int) -> Memory:
-    """What a life must know that begins by going back to before a visit."""
+    """The memory of a life that begins by going back to before a visit."""
     used: dict[str, int] = {}
     for visits in sight.begun.values():
         for name, number in visits:

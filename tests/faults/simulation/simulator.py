@@ -41,7 +41,7 @@ DESCRIPTORS = Path("/proc/self/fd")
 
 @dataclass(slots=True)
 class Simulated:
-    """What came of a seed.
+    """The outcome of a seed.
 
     Attributes:
         seed: The seed.
@@ -134,7 +134,7 @@ class _Course:
             self._live()
 
     def _is_over(self) -> bool:
-        """Whether the run has ended for good; a rewind that is still to come begins it again."""
+        """True if the run has ended for good; a rewind that is still to come begins it again."""
         ended = self._sight.ended
         if ended is None:
             return False

@@ -64,7 +64,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Nothing happens outside."""
 
     def _write_to_self(self) -> None:
-        """Nobody has to be woken: all calls come from the loop's own thread."""
+        """Wakes no thread: all calls come from the loop's own."""
 
     def _run_once(self) -> None:
         self.turns += 1

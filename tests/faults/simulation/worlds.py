@@ -54,7 +54,7 @@ class WorldTurn:
 
 @dataclass(slots=True)
 class Memory:
-    """What the log said when a life began, so that a visit that goes on is told from a new one.
+    """The content of the log when a life began, so that a visit that goes on is told from a new one.
 
     Attributes:
         offsets: By node: visit numbers that a rewind used up.

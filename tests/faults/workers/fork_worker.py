@@ -62,7 +62,7 @@ def killed(parent, place, kill_at):
 
 
 def judged(parent, place, before, found):
-    """What is wrong with what a kill left; empty when nothing is."""
+    """The fault in the files that a kill left; empty when there is none."""
     if content(parent) != before:
         return "the parent was changed"
     strangers = [row.logs_root.name for row in runs(parent.parent) if row.logs_root.name.startswith(".")]

@@ -153,7 +153,7 @@ def perform(job, pipelines):
 
 
 def described(error, interrupter, ended):
-    """What a user saw in place of a result."""
+    """The error that a user saw in place of a result."""
     ours = [entry.filename for entry in traceback.extract_tb(error.__traceback__)]
     return {
         "ended_by": type(error).__name__,
@@ -219,7 +219,7 @@ def in_loop(host, work):
 
 
 def _cancel_all(loop):
-    """What asyncio.run does at its end."""
+    """Cancel all tasks, as asyncio.run does at its end."""
     tasks = asyncio.all_tasks(loop)
     for task in tasks:
         task.cancel()
@@ -232,7 +232,7 @@ def records_of(root):
 
 
 def left_open(root):
-    """What this process still has open of a run, and the pipes of commands."""
+    """Files of a run and pipes of commands that this process still has open."""
     found = []
     for entry in Path("/proc/self/fd").iterdir():
         try:
@@ -245,7 +245,7 @@ def left_open(root):
 
 
 def left_running(effects):
-    """What of the commands still runs, and their watchdogs, in a process that lives on."""
+    """Commands and watchdogs that still run, in a process that lives on."""
     give_up = time.monotonic() + PATIENCE_SECONDS
     while (found := commands(effects)) and time.monotonic() < give_up:
         time.sleep(0.01)  # the end of a stranger's process is no event
@@ -277,7 +277,7 @@ class InterruptedLives(kill_worker.Lives):
 
 
 def problems_of(life, baseline):
-    """What is wrong with how an interrupted life ended for its user."""
+    """Faults in the end of an interrupted life as its user sees it."""
     wrong = []
     if "sent" not in life:
         return [f"it told nothing: {life}"]

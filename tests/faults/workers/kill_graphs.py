@@ -140,7 +140,7 @@ CHILDREN = {
 }
 """The pipelines that stages of a graph run as children."""
 AT_ONCE = {"branches": 4}
-"""How many stages can be in flight; one where a graph is not named."""
+"""The number of stages that can be in flight; one where a graph is not named."""
 
 
 def _flaky(context):
@@ -190,7 +190,7 @@ REPLIES = {
         else Outcome.fail("all over again")
     ),
 }
-"""What a model stage answers, from its context alone: the same however often it is executed."""
+"""Answers of model stages, from the context alone: the same however often one is executed."""
 
 
 class Backend:
@@ -230,7 +230,7 @@ def leave_mark(more):
 
 
 class HurriedClock(SystemClock):
-    """The time of this machine, in which nobody waits, and whose durations are the same in every run.
+    """The time of this machine, without waits, and with the same durations in every run.
 
     When checkpoints are due is then the same too, and so is the number of each operation.
     """

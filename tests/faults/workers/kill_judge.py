@@ -80,7 +80,7 @@ class History:
         self.sights.append(sight)
 
     def verdict(self, case, reference=None):
-        """What is to be said of the whole; without a reference it is one itself."""
+        """The verdict on the whole; without a reference it is one itself."""
         if reference is not None:
             self._check_end(case, reference)
         last, sight = self.lives[-1], self.sights[-1]
@@ -151,7 +151,7 @@ class History:
         return [path for path in (self._root, *restarts, *children) if has_event_log(path)]
 
     def _place(self, directory):
-        """How a directory is called: from the run's own one on."""
+        """The name of a directory, from the run's own one on."""
         return str(Path(directory).relative_to(self._root.parent))
 
     def _marks(self):
@@ -218,7 +218,7 @@ class History:
                 self._blame(f"{name} ran {times} times more than it was cut off")
 
     def _check_nothing_again(self, counts):
-        """What a kill cut off was not executed after it; and no visit more often than one of its stage ever is."""
+        """Work that a kill cut off was not executed after it; and no visit more often than one of its stage ever is."""
         marks, most = self.sights[-1].marks, Counter()
         for name, times in counts.items():
             most[_stage_of(name)] = max(most[_stage_of(name)], times)

@@ -54,7 +54,7 @@ LONG = 10_000
 OF_EACH_RUN = {"sub.run_id", "stack.child.run_id", "stack.child.logs_root", "stack.child.cycle"}
 """Keys of a context that are others in every run."""
 PATIENCE_SECONDS = 60
-"""How long descendants may take to end; nobody waits that long unless one never does."""
+"""Seconds for descendants to end; only one that never ends takes that long."""
 
 
 def perform(job, pipelines):
@@ -91,7 +91,7 @@ def perform(job, pipelines):
 
 
 def described(result):
-    """What a caller was told who got a result."""
+    """The facts that a caller got with a result."""
     return {
         "status": result.status,
         "reason": result.reason,
@@ -152,7 +152,7 @@ class Lives:
         return {"killed_by": killed_by, "left_alive": left, "said": spoken, **told}
 
     def _be(self, job, told_path, said):
-        """What a forked child does; it never returns."""
+        """The work of a forked child; it never returns."""
         try:
             os.dup2(said.fileno(), sys.stderr.fileno())
             told_path.touch()

@@ -85,12 +85,12 @@ def recorded(place):
 
 
 def told(result):
-    """What two ends must agree in."""
+    """The facts that two ends must agree in."""
     return [[each.row, each.status, each.outputs, each.stages] for each in result]
 
 
 def judged(place, wanted):
-    """What is wrong with a map that was killed and led to its end, and how much was executed again."""
+    """The fault of a map that was killed and led to its end, and the number of repeated executions."""
     before, kept = executed(place), recorded(place)
     try:
         result = lead(place, "go on")
@@ -110,7 +110,7 @@ def judged(place, wanted):
 
 
 def _left(place):
-    """What is left untidy in the end."""
+    """The untidiness that is left in the end."""
     if strays := [str(path.relative_to(place)) for path in place.rglob(f"{TEMPORARY_PREFIX}*")]:
         return f"temporary files are left: {strays}"
     if read_map(place)["status"] != "completed":

@@ -7,7 +7,7 @@ Usage: python owner_worker.py freeze BASE KIND DURABILITY   (reads numbers of op
 ``freeze``: for each number an owner begins a run in ``BASE/number`` and stops itself (SIGSTOP) at that operation
 of its disk; another process takes the run over and ends it; then the first goes on. Number 0 counts the
 operations. ``stage``: the same in the middle of a stage of a KIND (model, tool, gate), by an owner that is
-``frozen``, or is ``unlocked``: somebody removes the lock file, and nobody is frozen. ``race``: COUNT processes
+``frozen``, or is ``unlocked``: the lock file is removed, and no process is frozen. ``race``: COUNT processes
 resume one run at the same moment, the one that got it is killed, and so on; in the last round its owner is
 frozen and all of them take it over. Facts are printed as JSON, a line each; the test judges.
 """
@@ -132,7 +132,7 @@ def started(count, work):
 
 
 def words_of(racers):
-    """What the racers came to, up to the first that has not lost and so goes on."""
+    """The outcomes of the racers, up to the first that has not lost and so goes on."""
     words = []
     for reading in racers.values():
         if not select.select([reading], [], [], RACE_SECONDS)[0]:
@@ -159,7 +159,7 @@ def events_of(place):
 
 
 def commits_of(place):
-    """What is recorded: directory, node and visit of each commit."""
+    """The record: directory, node and visit of each commit."""
     logs = [place, *sorted(place.glob("restart-?"))]
     return [
         (log.name, event.name, event.visit)
@@ -200,12 +200,12 @@ def picture(place):
 
 
 def changes(before, after):
-    """What changed between two pictures.
+    """The changes between two pictures.
 
     Three things may, all among the evidence of the old owner's own earlier attempt: a file that it was just
     moving there arrives, or the directory for it is made; a file that it had just created, and that is still
     empty, is written; and the one file that it was just creating is created. No other file is lost, overwritten
-    or new. What it was making for a restart that had not begun is nobody's: the taker has set it aside.
+    or new. What it was making for a restart that had not begun belongs to no run: the taker has set it aside.
     """
     names = sorted(
         name
@@ -331,7 +331,7 @@ def end_owner(owner, effects, answer, *, is_frozen):
 
 
 def outcome_of_resume(place, effects, *, take_over):
-    """What a racer hears."""
+    """The outcome that a racer gets."""
     began = time.monotonic()
     try:
         run = pipeline_of("model", effects).resume(place, take_over=take_over)

@@ -62,7 +62,7 @@ def pipeline_of(name, folder, by="second"):
 
 
 def told(result):
-    """What two ends must agree in."""
+    """The facts that two ends must agree in."""
     context = {key: value for key, value in result.context.snapshot().items() if key != "last_response"}
     return [
         result.status,
@@ -120,7 +120,7 @@ def started(root):
 
 
 def led_to_its_end(name, folder, root, before):
-    """What becomes of the run that the kill left: resumed if it was rewound by then, else rewound again."""
+    """The result of the run that the kill left: resumed if it was rewound by then, else rewound again."""
     if not is_rewound(root):
         assert told(Run.load(root).result()) == before, "neither as it was nor rewound"
         return rewind(name, folder, root)
@@ -130,12 +130,12 @@ def led_to_its_end(name, folder, root, before):
 
 
 def is_rewound(root):
-    """Whether the record of the rewind is in the log."""
+    """True if the record of the rewind is in the log."""
     return any(isinstance(event, PipelineRewound) for event in read_run(root).events)
 
 
 def judged(name, folder, root, before, after, *, is_log_alone):
-    """What is wrong with what was left; empty when nothing is."""
+    """The fault in the files that were left; empty when there is none."""
     if is_log_alone:
         for place in directories(root):
             for path in place.glob("checkpoint*"):

@@ -70,7 +70,7 @@ def kept():
 
 @pytest.fixture
 def unlogged(monkeypatch):
-    """From its call on nobody has set up logging, as in most programs: what is logged as a warning or worse is printed.
+    """From its call on logging is not set up, as in most programs: warnings and worse are printed.
 
     pytest sets it up for each test, after its fixtures are made.
     """

@@ -26,7 +26,7 @@ def read_file(path: str) -> str:
 
 @server.tool()
 def where() -> str:
-    """Where it works."""
+    """The folder that it works in."""
     return str(Path.cwd())
 
 

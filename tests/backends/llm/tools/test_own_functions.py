@@ -135,7 +135,7 @@ async def leave_slowly():
 
 
 async def cancel():
-    """It says that it was cancelled, and nobody did."""
+    """Raise a cancellation that was not asked for."""
     raise asyncio.CancelledError
 
 
