@@ -237,8 +237,9 @@ _RUNNING: dict[str, Any] = {}
 
 def _running() -> dict[str, Any]:
     if not _RUNNING:
-        from playwright.sync_api import sync_playwright
+        from playwright.sync_api import expect, sync_playwright
 
+        expect.set_options(timeout=START_SECONDS * 1000)
         _RUNNING["playwright"] = sync_playwright().start()
         _RUNNING["chromium"] = _RUNNING["playwright"].chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_ARGUMENTS)
         _RUNNING["contexts"] = {}  # by the port of their server: pages of one server share a cache

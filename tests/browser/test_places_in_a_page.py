@@ -61,7 +61,8 @@ def test_a_view_that_ends_leaves_what_was_kept_last_with_jupyters_styles(open_vi
 def test_a_place_that_goes_away_for_good_ends_its_view(open_view):
     view = open_view("place", TALL)
     view.page.evaluate("() => document.getElementById('view').replaceChildren()")
-    view.page.wait_for_function("() => window.ends === 1")
+    view.page.wait_for_function("() => window.ends > 0")
+    assert view.page.evaluate("() => window.ends") == 1
 
 
 def test_a_new_place_that_comes_before_the_old_one_goes_gets_the_view_that_stood_there(open_view):
