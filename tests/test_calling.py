@@ -149,3 +149,4 @@ def test_a_coroutine_that_comes_too_late_is_closed():
         )
 
     asyncio.run(main())
+    assert inspect.getcoroutinestate(made[0]) == "CORO_CLOSED"

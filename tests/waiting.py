@@ -3,6 +3,7 @@
 No deadline here is a promise of speed, since the machine may be slow: it ends a test that would wait for ever.
 """
 
+import os
 import time
 from pathlib import Path
 
@@ -30,3 +31,16 @@ def is_alive(pid):
 def wait_for_end(*pids):
     """Wait until processes have ended."""
     wait_until(lambda: not any(map(is_alive, pids)), f"the end of {pids}")
+
+
+def read_until(end, *expected):
+    """The text that a process writes to the other end of a terminal, up to the one that has all expected parts."""
+    text = ""
+    while not all(part in text for part in expected):
+        try:
+            chunk = os.read(end, 65536)
+        except OSError:  # Linux says so when the other end is closed
+            chunk = b""
+        assert chunk, text
+        text += chunk.decode(errors="replace")
+    return text

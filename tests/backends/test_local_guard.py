@@ -139,9 +139,9 @@ def test_who_goes_away_ends_the_generation():
             writer.write(request().replace("PORT", str(door.port)).encode())
             await writer.drain()
             await closed(writer)
-            await asyncio.wait_for(engine.is_left.wait(), 60)
+            return await asyncio.wait_for(engine.is_left.wait(), 60)
 
-    asyncio.run(leave())
+    assert asyncio.run(leave())
 
 
 class Said:

@@ -21,17 +21,17 @@ def ask(backend, node=PLAN, prompt="Plan it"):
 
 
 @pytest.mark.parametrize(
-    "backend",
+    ("backend", "response"),
     [
-        SimulatedBackend(),
-        FunctionBackend(lambda prompt: prompt),
-        FunctionBackend(lambda *given: Outcome.success()),
-        ScriptedBackend(),
+        (SimulatedBackend(), "[Simulated] Response for stage: stage"),
+        (FunctionBackend(lambda prompt: prompt), "Say hello."),
+        (FunctionBackend(lambda *given: Outcome.success()), Outcome.success()),
+        (ScriptedBackend(), "done"),
     ],
     ids=["simulated", "function-of-a-prompt", "function-of-all", "scripted"],
 )
-def test_they_keep_the_backend_contract(backend):
-    asyncio.run(verify_backend(backend))
+def test_they_keep_the_backend_contract(backend, response):
+    assert asyncio.run(verify_backend(backend)) == response
 
 
 def test_the_simulated_response_is_the_specs():

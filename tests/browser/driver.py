@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -237,8 +238,9 @@ _RUNNING: dict[str, Any] = {}
 
 def _running() -> dict[str, Any]:
     if not _RUNNING:
-        from playwright.sync_api import sync_playwright
+        from playwright.sync_api import expect, sync_playwright
 
+        expect.set_options(timeout=START_SECONDS * 1000)
         _RUNNING["playwright"] = sync_playwright().start()
         _RUNNING["chromium"] = _RUNNING["playwright"].chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_ARGUMENTS)
         _RUNNING["contexts"] = {}  # by the port of their server: pages of one server share a cache
@@ -265,6 +267,24 @@ def new_page(*, width: int = 1180, height: int = 1000, dark: bool = False, **opt
         yield context.new_page()
     finally:
         context.close()
+
+
+@contextmanager
+def quiet_page(*, but: str = "", **options: Any) -> Iterator[Any]:
+    """A page of its own whose console must have said nothing at its end.
+
+    Args:
+        but: A pattern of what it may say: lines begin with their kind, as ``error: `` or ``warning: ``.
+        **options: Of ``new_page``.
+    """
+    said: list[str] = []
+    with new_page(**options) as page:
+        page.set_default_timeout(60_000)
+        page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: said.append(f"error: {error}"))
+        yield page
+    heard = [line for line in said if not (but and re.search(but, line))]
+    assert not heard, heard
 
 
 def close_chromium() -> None:

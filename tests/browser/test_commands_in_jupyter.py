@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 from attractor_nb import Pipeline
 
@@ -178,12 +179,13 @@ def test_the_last_run_is_opened(jupyter, typed):
     ).result(60)
     if jupyter.app == "lab":
         typed.page.keyboard.press("Control+Alt+r")
-        typed.page.locator(".lm-TabBar-tabLabel", has_text="newest").wait_for()
-        typed.page.frame_locator(".jp-MainAreaWidget iframe").locator("[data-node=write].state-success").wait_for()
+        expect(typed.page.locator(".lm-TabBar-tabLabel", has_text="newest")).to_be_visible()
+        run = typed.page.frame_locator(".jp-MainAreaWidget iframe")
+        expect(run.locator("[data-node=write].state-success")).to_be_visible()
         return
     with typed.page.context.expect_page() as opened:
         typed.page.keyboard.press("Control+Alt+r")
-    opened.value.locator("[data-node=write].state-success").wait_for()
+    expect(opened.value.locator("[data-node=write].state-success")).to_be_visible()
     opened.value.close()
 
 
@@ -194,9 +196,9 @@ def test_a_page_that_the_browser_does_not_open_is_offered_once_more(jupyter, typ
     page.evaluate("() => { window.opened = window.open; window.open = () => null; }")
     typed.command("attractor-nb:open-page")
     told = page.locator(".Toastify__toast", has_text="did not open")
-    told.wait_for()
+    expect(told).to_be_visible()
     page.evaluate("() => { window.open = window.opened; }")
     with page.context.expect_page() as opened:
         told.get_by_role("button", name="Show").click()
-    opened.value.get_by_role("heading").first.wait_for()
+    expect(opened.value.get_by_role("heading").first).to_be_visible()
     opened.value.close()

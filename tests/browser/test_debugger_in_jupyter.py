@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
@@ -30,28 +31,29 @@ def test_a_run_is_stopped_stepped_changed_and_let_go_by_clicks(jupyter, open_not
     for cell in range(3):
         notebook.run_cell(cell)
     bar = page.locator(".db-bar").first
-    bar.locator(".db-stop").filter(has_text="Stopped before plan").wait_for()
+    expect(bar.locator(".db-stop", has_text="Stopped before plan")).to_be_visible()
     bar.get_by_role("button", name="Step", exact=True).click()
-    bar.locator(".db-stop").filter(has_text="Stopped before repair").wait_for()
+    expect(bar.locator(".db-stop", has_text="Stopped before repair")).to_be_visible()
     page.locator(".al-canvas [data-node=check]").first.click(modifiers=["Alt"])
-    bar.locator(".db-point").filter(has_text="check").wait_for()
+    expect(bar.locator(".db-point", has_text="check")).to_be_visible()
     bar.get_by_role("button", name="Continue", exact=True).click()
-    bar.locator(".db-stop").filter(has_text="Stopped before check").wait_for()
+    expect(bar.locator(".db-stop", has_text="Stopped before check")).to_be_visible()
 
     bar.locator(".db-editor summary").click()
     bar.get_by_label("Prompt of check").fill("Are they green? Say yes.")
     bar.locator(".db-prompt").get_by_role("button", name="Set").click()
-    page.locator(".ad-badge title").filter(has_text="another prompt").first.wait_for(state="attached")
+    expect(page.locator(".ad-badge title").filter(has_text="another prompt").first).to_be_attached()
     bar.get_by_label("New key").fill("green")
     bar.get_by_label("New value").fill("true")
     bar.get_by_role("button", name="Add").click()
-    bar.get_by_label("Value of green", exact=True).wait_for()
+    expect(bar.get_by_label("Value of green", exact=True)).to_be_visible()
     notebook.shoot(pictures / "debugger_in_jupyter.png")
     bar.get_by_role("button", name="Continue", exact=True).click()
-    page.locator(".db-bar").first.wait_for(state="hidden")
+    expect(page.locator(".db-bar").first).to_be_hidden()
     notebook.run_cell(3)
-    notebook.wait_for_text("success Are they green? Say yes. | True")
-    notebook.wait_for_text("{} ['prompt', 'context']")
+    output = notebook.page.locator(".jp-Cell-outputArea").last
+    expect(output).to_contain_text("success Are they green? Say yes. | True")
+    expect(output).to_contain_text("{} ['prompt', 'context']")
 
 
 LINES = 'run = fixing.run(backend="simulated", breakpoints=["repair"], params={"green": True, "notes": "first\\nsecond\\n\\nlast"})'

@@ -36,16 +36,11 @@ def open_files(driver, serve_page, tmp_path, folder):
     def open_(*, is_editing=True, **options):
         (tmp_path / "runs").mkdir(exist_ok=True)
         line = serve_page(tmp_path / "runs", TOKEN, documents=folder, is_editing=is_editing)
-        said = []
-        with driver.new_page(width=1400, **options) as page:
-            page.set_default_timeout(30_000)
-            page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
-            page.on("pageerror", lambda error: said.append(f"pageerror: {error}"))
+        with driver.quiet_page(width=1400, but="^(?!error)|status of 4", **options) as page:
             page.goto(line)
             page.get_by_role("link", name="Files").click()
             page.get_by_role("link", name="release.dot").wait_for()
             yield page
-        assert [one for one in said if "status of 4" not in one] == []
 
     return open_
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
@@ -127,9 +128,9 @@ def test_findings_come_while_the_kernel_is_busy_and_go_when_the_text_is_right(ty
     typed.run_cell(1)
     page.wait_for_function("() => document.body.innerText.includes('[*]')")
     typed.script(f"panel.context.model.cells.get(0).sharedModel.setSource({SOURCE}.replace('wrte', 'write'))")
-    page.wait_for_function("() => !document.querySelector('.cm-attractor-error')")
+    expect(page.locator(".cm-attractor-error")).to_have_count(0)
     typed.script(f"panel.context.model.cells.get(0).sharedModel.setSource({SOURCE}.replace('-> done', '-> don'))")
-    page.wait_for_function("() => document.querySelector('.cm-attractor-error')?.textContent === 'don'")
+    expect(page.locator(".cm-attractor-error").first).to_have_text("don")
     typed.wait_for_text("begun")
     typed.script("panel.sessionContext.session.kernel.interrupt()")
     typed.wait_until_idle()
@@ -153,7 +154,8 @@ def test_a_server_that_stops_answering_is_said(typed):
     page = typed.page
     page.route("**/attractor-nb/validate", lambda route: route.abort())
     typed.script(f"panel.context.model.cells.get(0).sharedModel.setSource({SOURCE} + ' ')")
-    page.wait_for_function("() => document.querySelector('.cm-attractor-panel')?.innerText.includes('does not answer')")
+    expect(page.locator(PANEL)).to_contain_text("does not answer")
     page.unroute("**/attractor-nb/validate")
     typed.script(f"panel.context.model.cells.get(0).sharedModel.setSource({SOURCE} + ' ')")
-    page.wait_for_function("() => document.querySelector('.cm-attractor-error')?.textContent === 'wrte'")
+    expect(page.locator(PANEL)).not_to_contain_text("does not answer")
+    expect(page.locator(".cm-attractor-error")).to_have_text("wrte")

@@ -276,16 +276,12 @@ def test_in_comparisons_timelines_and_heat_as_static_outputs(open_view, run):
 
 def test_in_an_exported_page(driver, run, tmp_path):
     file = run.export_html(tmp_path / "run.html")
-    said = []
-    with driver.new_page(offline=True) as page:
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
+    with driver.quiet_page(offline=True) as page:
         page.goto(file.as_uri())
         page.get_by_role("slider").press("End")
         page.locator("[data-node=n1]").first.click()
         page.wait_for_timeout(300)
         assert page.locator("img, iframe, object, embed, video, audio, base, foreignObject, marquee").count() == 0
-    assert said == []
 
 
 @contextmanager
@@ -469,11 +465,7 @@ def test_in_a_graph_document_and_its_files(driver, serve_page, tmp_path):
     for number, payload in enumerate(vector for vector in VECTORS if "/" not in vector):
         (folder / f"{number} {payload}.dot").write_text("digraph {", encoding="utf-8")
     line = serve_page(tmp_path / "runs", "s" * 43, documents=folder, is_editing=True)
-    said = []
-    with driver.new_page(width=1300) as page:
-        page.set_default_timeout(60_000)
-        page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: said.append(str(error)))
+    with driver.quiet_page(width=1300, but="^(?!error)|status of 4") as page:
         page.goto(line)
         page.get_by_role("link", name="Files").click()
         page.get_by_role("link", name="one.dot").wait_for()
@@ -494,7 +486,6 @@ def test_in_a_graph_document_and_its_files(driver, serve_page, tmp_path):
             .replace("script,", "")
         )
         assert page.locator(", ".join(f"main {name.strip()}" for name in strangers.split(","))).count() == 0
-        assert [one for one in said if "status of 4" not in one] == []
 
 
 def test_in_the_extension_of_jupyterlab(lab, open_notebook):

@@ -6,6 +6,7 @@ import getpass
 
 import nbformat
 import pytest
+from playwright.sync_api import expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
@@ -78,7 +79,7 @@ def test_a_comment_goes_with_the_choice(lab, open_notebook):
     notebook.wait_for(".attractor-gate textarea").fill("ship it on Monday")
     notebook.page.keyboard.press("Tab")
     notebook.click("Approve")
-    notebook.wait_for_text("ship it on Monday")
+    expect(notebook.page.locator(".jp-Cell-outputArea").last).to_contain_text("ship it on Monday")
 
 
 def test_the_saved_notebook_shows_the_finished_picture_without_a_kernel(lab, open_notebook):
@@ -101,9 +102,9 @@ def test_stop_in_the_status_line_interrupts_the_run(lab, open_notebook):
         notebook.wait_until_idle()
     notebook.wait_for("[data-node=plan].state-running")
     notebook.click("Stop")
-    notebook.wait_for(".al-line[data-status=interrupted]")
+    expect(notebook.page.locator(".al-line[data-status=interrupted]").first).to_be_visible()
     notebook.run_cell(4)
-    notebook.wait_for_text("interrupted")
+    expect(notebook.page.locator(".jp-Cell-outputArea").last).to_contain_text("interrupted")
 
 
 PARENT_AND_CHILD = """from attractor_nb import Pipeline
@@ -147,15 +148,12 @@ def test_a_view_that_is_shown_again_starts_from_the_truth(lab, open_notebook):
         notebook.wait_until_idle()
     notebook.wait_for(".attractor-gate.is-open")
     notebook.run_cell(4)
-    notebook.page.wait_for_function("document.querySelectorAll('.attractor-live').length === 2")
-    notebook.page.wait_for_function(
-        "document.querySelectorAll('.al-canvas [data-node=tests].state-success').length === 2"
-    )
-    notebook.page.wait_for_function(
-        "document.querySelectorAll('.al-canvas [data-node=review].state-waiting').length === 2"
-    )
+    page = notebook.page
+    expect(page.locator(".attractor-live")).to_have_count(2)
+    expect(page.locator(".al-canvas [data-node=tests].state-success")).to_have_count(2)
+    expect(page.locator(".al-canvas [data-node=review].state-waiting")).to_have_count(2)
     notebook.click("Approve")
-    notebook.page.wait_for_function("document.querySelectorAll('.al-line[data-status=success]').length === 2")
+    expect(page.locator(".al-line[data-status=success]")).to_have_count(2)
 
 
 def test_the_live_view_follows_the_theme(lab, open_notebook):
@@ -187,4 +185,4 @@ def test_it_works_the_same_in_notebook_7(make_server, write_notebook, tmp_path):
         notebook = browser.open("demo.ipynb")
         notebook.run_all()
         notebook.click("Approve")
-        notebook.wait_for_text("✓ success")
+        expect(notebook.page.locator(".jp-Notebook")).to_contain_text("✓ success", use_inner_text=True)

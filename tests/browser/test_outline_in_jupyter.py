@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import nbformat
 import pytest
+from playwright.sync_api import expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
@@ -105,9 +106,8 @@ def test_the_heading_of_a_cell_that_runs_is_the_one_that_says_so(contents):
     page = contents.page
     items(contents, 92)
     contents.run_cell(5)
-    running = "[...document.querySelectorAll('.jp-tocItem-content')].filter(each => Number(each.dataset.running) > -0.6).map(each => each.textContent)"
-    page.wait_for_function("() => document.body.innerText.includes('[*]')")
-    page.wait_for_function(f"() => {running}.join() === 'Slow'")
+    expect(page.locator(".jp-InputPrompt", has_text="[*]")).to_have_count(1)
+    expect(page.locator('.jp-tocItem-content[data-running]:not([data-running="-1"])')).to_have_text(["Slow"])
     contents.wait_for_text("begun")  # a kernel that has yet to begin a cell does not hear an interrupt
     contents.script("panel.sessionContext.session.kernel.interrupt()")
     contents.wait_until_idle()

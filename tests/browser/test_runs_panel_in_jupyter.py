@@ -6,6 +6,7 @@ import shutil
 from contextlib import ExitStack
 
 import pytest
+from playwright.sync_api import expect
 
 from attractor_nb import Pipeline
 
@@ -81,10 +82,10 @@ def test_a_run_that_fails_elsewhere_is_told_of_and_shown(panel, lab):
     failing = Pipeline(FAILING).run(logs_root=lab.root / ".attractor" / "runs" / "panel-broken", is_shown=False)
     failing.result(60)
     told = page.locator(".Toastify__toast", has_text="broken failed")
-    told.wait_for()
-    frame.locator("[data-run=panel-broken]", has_text="failed").wait_for()
+    expect(told).to_be_visible()
+    expect(frame.locator("[data-run=panel-broken]", has_text="failed")).to_be_visible()
     told.get_by_role("button", name="Show").click()
-    page.frame_locator(".jp-MainAreaWidget iframe").locator("[data-node=x].state-fail").wait_for()
+    expect(page.frame_locator(".jp-MainAreaWidget iframe").locator("[data-node=x].state-fail")).to_be_visible()
 
 
 def test_a_run_opens_once_and_its_tab_is_named(panel):
@@ -145,7 +146,7 @@ def test_the_panel_stands_beside_a_notebook_and_answers_in_place(jupyter, open_n
     notebook.command("attractor-nb:show-runs")
     frame = page.frame_locator("#attractor-nb-runs iframe")
     row = frame.locator("[data-run=panel-beside]")
-    row.get_by_text("paused").wait_for()
+    expect(row).to_contain_text("paused")
     with ExitStack() as stack:
         if jupyter.app == "lab":
             row.locator("button").click()
@@ -157,11 +158,11 @@ def test_the_panel_stands_beside_a_notebook_and_answers_in_place(jupyter, open_n
             stack.callback(run.close)
         run.get_by_role("button", name="Resume").first.click()
         card = frame.locator(".ag-card", has_text="beside")
-        card.get_by_role("button", name="Approve").wait_for()
+        expect(card.get_by_role("button", name="Approve")).to_be_visible()
         page.screenshot(path=str(pictures / f"panel-beside-{jupyter.app}.png"))
         card.get_by_role("button", name="Approve").click()
-        row.get_by_text("success").wait_for()
-        run.locator("[data-node=done].state-success").wait_for()
+        expect(row).to_contain_text("success")
+        expect(run.locator("[data-node=done].state-success")).to_be_visible()
 
 
 def test_a_question_of_a_kernel_is_answered_in_the_panel(jupyter, open_notebook, pictures):
@@ -174,12 +175,12 @@ def test_a_question_of_a_kernel_is_answered_in_the_panel(jupyter, open_notebook,
     notebook.run_all()
     frame = notebook.page.frame_locator("#attractor-nb-runs iframe")
     card = frame.locator(".ag-card", has_text="kernels")
-    card.get_by_role("button", name="Approve").wait_for()
+    expect(card.get_by_role("button", name="Approve")).to_be_visible()
     notebook.page.screenshot(path=str(pictures / f"panel-kernel-{jupyter.app}.png"))
     card.get_by_role("button", name="Approve").click()
-    notebook.wait_for_text("'success'")
-    card.wait_for(state="detached")
-    frame.locator("[data-run=panel-kernel]", has_text="success").wait_for()
+    expect(notebook.page.locator(".jp-Cell-outputArea").last).to_contain_text("'success'")
+    expect(card).to_have_count(0)
+    expect(frame.locator("[data-run=panel-kernel]", has_text="success")).to_be_visible()
 
 
 def test_panel_and_run_speak_as_the_translator_of_jupyterlab_does(panel):
@@ -229,17 +230,18 @@ def test_the_browser_tells_of_a_failure_while_one_looks_elsewhere_once_it_is_all
         page.goto(f"{lab.url}/lab?reset&token={lab.token}")
         page.wait_for_selector(".jp-LauncherCard")
         page.evaluate("() => { jupyterapp.commands.execute('attractor-nb:notify'); }")
-        page.locator(".Toastify__toast", has_text="blocks notifications").wait_for()
+        expect(page.locator(".Toastify__toast", has_text="blocks notifications")).to_be_visible()
 
         page.context.grant_permissions(["notifications"], origin=lab.url)
         page.evaluate("() => { jupyterapp.commands.execute('attractor-nb:notify'); }")
-        page.locator(".Toastify__toast", has_text="the browser notifies you").wait_for()
+        expect(page.locator(".Toastify__toast", has_text="the browser notifies you")).to_be_visible()
         wait_for_looks(page)
         page.evaluate("() => { document.hasFocus = () => false; }")
         Pipeline(FAILING.replace("broken", "elsewhere")).run(logs_root=base / "notice-one", is_shown=False).result(60)
         page.wait_for_function("() => window.told.includes('elsewhere failed')")
+        assert page.evaluate("() => window.told").count("elsewhere failed") == 1
         page.evaluate("() => last.dispatchEvent(new Event('click'))")
-        page.locator(".lm-TabBar-tabLabel", has_text="elsewhere").wait_for()
+        expect(page.locator(".lm-TabBar-tabLabel", has_text="elsewhere")).to_be_visible()
 
         page.goto(f"{lab.url}/lab?reset&token={lab.token}")  # it is remembered, and no panel is opened
         page.wait_for_selector(".jp-LauncherCard")
@@ -247,4 +249,5 @@ def test_the_browser_tells_of_a_failure_while_one_looks_elsewhere_once_it_is_all
         wait_for_looks(page)
         Pipeline(FAILING.replace("broken", "again")).run(logs_root=base / "notice-two", is_shown=False).result(60)
         page.wait_for_function("() => window.told.includes('again failed')")
+        assert page.evaluate("() => window.told").count("again failed") == 1
         page.evaluate("() => { document.hasFocus = () => true; }")

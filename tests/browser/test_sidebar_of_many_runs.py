@@ -22,15 +22,10 @@ def base(tmp_path_factory):
 
 @pytest.fixture
 def side(driver, serve_page, base):
-    with driver.new_page(width=320, height=700) as page:
-        said = []
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.set_default_timeout(60_000)
+    with driver.quiet_page(width=320, height=700) as page:
         page.goto(serve_page(base).replace("#token=", "#sidebar&token="))
         page.locator(f"[data-run=run-{MANY - 1:04}]").wait_for()
         yield page
-        assert said == []
 
 
 def test_only_what_is_shown_is_in_the_page_and_scrolling_brings_the_others(side, pictures):
@@ -72,15 +67,10 @@ def test_a_filter_finds_a_run_that_is_not_in_the_page(side):
 
 @pytest.fixture
 def listed(driver, serve_page, base):
-    with driver.new_page(width=1240, height=700) as page:
-        said = []
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.set_default_timeout(60_000)
+    with driver.quiet_page(width=1240, height=700) as page:
         page.goto(serve_page(base))
         page.locator(f"tr[data-run=run-{MANY - 1:04}]").wait_for()
         yield page
-        assert said == []
 
 
 def test_the_page_finds_and_sorts_runs_that_it_does_not_show(listed, pictures):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 import pytest
+from playwright.sync_api import expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
@@ -88,8 +89,9 @@ def test_a_rename_by_a_slow_server_comes_when_one_waits(typed):
         type_behind(typed, "List it", "  ")  # a text that was not asked for yet: answers are kept
         page.keyboard.press("Home")
         page.keyboard.press("F2")
-        page.get_by_text("The server of attractor_nb is being asked…").wait_for()
-    page.locator(".jp-Dialog input").wait_for()
+        expect(page.get_by_text("The server of attractor_nb is being asked…")).to_be_visible()
+        expect(page.locator(".jp-Dialog")).to_have_count(0)
+    expect(page.locator(".jp-Dialog input")).to_be_visible()
     page.keyboard.press("Escape")
 
 
@@ -98,9 +100,9 @@ def test_a_server_that_was_never_there_to_answer_is_said_and_asked_again(jupyter
     page = notebook.page
     page.route(ASKED, lambda route: route.fulfill(status=502, body="{}"))
     notebook.script(f"panel.context.model.cells.get(0).sharedModel.setSource({CELL!r})")
-    page.locator(PANEL, has_text="does not answer").wait_for()
+    expect(page.locator(PANEL)).to_contain_text("does not answer")
     page.unroute(ASKED)
-    page.locator(".cm-attractor-error", has_text="doen").wait_for(timeout=40_000)
+    expect(page.locator(".cm-attractor-error")).to_have_text("doen", timeout=40_000)
 
 
 @pytest.fixture

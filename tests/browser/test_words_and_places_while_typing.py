@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.waiting import wait_until
+
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
 CELL = """%%attractor review
@@ -132,15 +134,11 @@ def test_f12_and_a_click_with_control_go_to_where_a_node_is_declared(typed):
     page = typed.page
     put_cursor(typed, "plan ->")
     page.keyboard.press("F12")
-    page.wait_for_function(
-        f"() => {{ const panel = [...jupyterapp.shell.widgets('main')][0]; return {CURSOR} === {CELL.index('plan  [')}; }}"
-    )
+    assert wait_until(lambda: typed.script(CURSOR) == CELL.index("plan  ["), "the cursor's way to the declaration")
     page.keyboard.down("Control")
     page.mouse.click(*point_at(typed, "write ->", nth=1))
     page.keyboard.up("Control")
-    page.wait_for_function(
-        f"() => {{ const panel = [...jupyterapp.shell.widgets('main')][0]; return {CURSOR} === {CELL.index('write [')}; }}"
-    )
+    assert wait_until(lambda: typed.script(CURSOR) == CELL.index("write ["), "the cursor's way to the declaration")
 
 
 def test_f2_renames_a_node_wherever_it_is_named(typed):

@@ -18,6 +18,7 @@ from attractor_nb.cli.remote_runs.remote import follow_events
 from attractor_nb.cli.remote_runs.server_client import Client, ServerAddress
 from attractor_nb.storage.log.event_log import read_log
 from tests import warm
+from tests.waiting import read_until
 
 DEFAULT_MAX_RUNS = 1_000
 DEFAULT_MAX_STREAMS = 2_000
@@ -214,18 +215,6 @@ def test_at_a_terminal_a_run_of_a_server_moves_as_it_is_answered(command, served
         os.close(end)
     assert "Traceback" not in text
     assert served.token not in text
-
-
-def read_until(end, *expected):
-    text = ""
-    while not all(part in text for part in expected):
-        try:
-            chunk = os.read(end, 65536)
-        except OSError:  # Linux says so when the other end is closed
-            chunk = b""
-        assert chunk, text
-        text += chunk.decode(errors="replace")
-    return text
 
 
 def test_json_events_are_those_of_the_log(command, served, asking):

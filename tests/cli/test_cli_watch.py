@@ -18,6 +18,7 @@ from attractor_nb.sessions import (
     start_agent,
 )
 from tests import warm
+from tests.waiting import read_until
 
 
 @pytest.fixture
@@ -114,18 +115,6 @@ def test_ctrl_c_ends_the_watching_alone(started, session_dir):
     out, err = process.communicate()
     assert (process.returncode, out, err) == (130, b"", b"")
     start_agent(session_dir, "001")
-
-
-def read_until(end, *expected):
-    text = ""
-    while not all(part in text for part in expected):
-        try:
-            chunk = os.read(end, 65536)
-        except OSError:  # Linux says so when the other end is closed
-            chunk = b""
-        assert chunk, text
-        text += chunk.decode(errors="replace")
-    return text
 
 
 def test_at_a_terminal_a_table_moves_and_its_last_state_stays(session_dir):

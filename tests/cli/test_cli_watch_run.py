@@ -20,7 +20,7 @@ from attractor_nb.model.events import PipelineStarted, StageStarted
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.storage.log.event_log import read_log
 from tests import warm
-from tests.waiting import wait_until
+from tests.waiting import read_until, wait_until
 
 PENDING = NodeStatus.PENDING.letter
 GATES = """\
@@ -178,18 +178,6 @@ def test_at_a_terminal_stages_are_lines_and_what_waits_moves_beneath_them(gates)
         process.wait()
         os.close(end)
     assert "Traceback" not in text
-
-
-def read_until(end, *expected):
-    text = ""
-    while not all(part in text for part in expected):
-        try:
-            chunk = os.read(end, 65536)
-        except OSError:  # Linux says so when the other end is closed
-            chunk = b""
-        assert chunk, text
-        text += chunk.decode(errors="replace")
-    return text
 
 
 def test_a_run_whose_process_is_gone_is_said_to_have_been_left(command, waiting):

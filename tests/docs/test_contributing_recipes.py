@@ -26,7 +26,8 @@ def test_there_is_a_recipe_for_each_plug():
 
 
 @pytest.mark.parametrize("title", [title for title in RECIPES if title not in CHANGES])
-def test_a_recipe_runs(title):
+def test_a_recipe_checks_its_result_and_runs(title):
+    assert re.search(r"^(assert |asyncio\.run\(verify_)", RECIPES[title], re.MULTILINE)
     exec(compile(RECIPES[title], f"CONTRIBUTING.md, {title}", "exec"), {"__name__": "recipe"})
 
 

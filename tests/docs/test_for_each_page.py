@@ -26,7 +26,9 @@ def test_the_pipeline_of_the_page_has_no_findings_and_runs():
 def test_the_python_of_the_page_runs(monkeypatch):
     monkeypatch.chdir(REPOSITORY)
     code = block("python").replace("wait=True", 'wait=True, durability="none"')
-    exec(compile(code, "the page", "exec"), {})
+    names = {}
+    exec(compile(code, "the page", "exec"), names)
+    assert len(names["result"].context["review.outputs"]) == 2
 
 
 def test_the_keys_of_a_result_are_those_of_the_page():

@@ -20,6 +20,7 @@ def test_the_programs_on_the_page_run(program, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {"Pipeline": Pipeline, "__name__": "page"}
     exec(compile(program, "docs/prompts.md", "exec"), names)
+    assert names["result"].status == "success"
 
 
 @pytest.mark.parametrize("source", blocks("dot"), ids=["answer", "look"])

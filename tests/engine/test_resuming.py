@@ -16,6 +16,7 @@ from attractor_nb.errors import CheckpointCorrupt, GraphChanged, OptionError, Ru
 from attractor_nb.model.events import PipelineResumed, RunWarning, StageStarted
 from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.testing import ManualClock, ScriptedBackend, SeededRandomness
+from tests.engine.scripted_graphs import scripted_pipelines
 
 STATUSES = [StageStatus.SUCCESS, StageStatus.FAIL, StageStatus.PARTIAL_SUCCESS, StageStatus.RETRY, StageStatus.SKIPPED]
 
@@ -35,33 +36,7 @@ class Replies:
         return Outcome(status, failure_reason=reason, context_updates={f"note.{node.id}": calls})
 
 
-NODES = ("a", "b", "c", "d")
-EDGES = ("weight=1", 'condition="outcome=success"', 'condition="outcome=fail"', "default=true")
-
-
-@st.composite
-def graphs(draw):
-    """A small pipeline with loops, conditions, gates, retries and diamonds, and its scripted replies."""
-    lines = []
-    for name in NODES:
-        attrs = [f"max_retries={draw(st.integers(0, 1))}"]
-        if draw(st.booleans()):
-            attrs += ["goal_gate=true", f"retry_target={draw(st.sampled_from(NODES))}"]
-        if draw(st.integers(0, 4)) == 0:
-            attrs = ["shape=diamond"]
-        lines.append(f"{name} [{', '.join(attrs)}]")
-        targets = draw(st.lists(st.sampled_from((*NODES, "done")), min_size=1, max_size=3, unique=True))
-        lines += [f"{name} -> {target} [{draw(st.sampled_from(EDGES))}]" for target in targets]
-    replies = {name: draw(st.lists(st.sampled_from(STATUSES), min_size=1, max_size=3)) for name in NODES}
-    return "\n".join(lines) + "\nstart -> a", replies
-
-
-def build(graph):
-    body, replies = graph
-    text = f"digraph g {{ start [shape=Mdiamond]\n done [shape=Msquare]\n {body} }}"
-    found = Pipeline(text, backend=Replies(replies))
-    off = {each.rule: "warning" for each in found.diagnostics if each.is_error}
-    return Pipeline(text, backend=Replies(replies), severity=off)
+PIPELINES = scripted_pipelines(("a", "b", "c", "d"), STATUSES, Replies)
 
 
 def options():
@@ -83,9 +58,8 @@ def told(result):
 
 
 @settings(max_examples=25, deadline=None)
-@given(graph=graphs(), cuts=st.lists(st.integers(1, 8), min_size=1, max_size=4))
-def test_resume_equals_an_uninterrupted_run(graph, cuts):
-    pipeline = build(graph)
+@given(pipeline=PIPELINES, cuts=st.lists(st.integers(1, 8), min_size=1, max_size=4))
+def test_resume_equals_an_uninterrupted_run(pipeline, cuts):
     with tempfile.TemporaryDirectory() as folder:
         whole = pipeline.run(wait=True, logs_root=Path(folder) / "whole", **options())
         root = Path(folder) / "cut"
@@ -99,9 +73,8 @@ def test_resume_equals_an_uninterrupted_run(graph, cuts):
 
 
 @settings(max_examples=15, deadline=None)
-@given(graph=graphs(), cut=st.integers(1, 8))
-def test_the_log_alone_is_enough_to_go_on(graph, cut):
-    pipeline = build(graph)
+@given(pipeline=PIPELINES, cut=st.integers(1, 8))
+def test_the_log_alone_is_enough_to_go_on(pipeline, cut):
     with tempfile.TemporaryDirectory() as folder:
         whole = pipeline.run(wait=True, logs_root=Path(folder) / "whole", **options())
         root = Path(folder) / "cut"

@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 import time
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -105,6 +105,23 @@ def shown(kernel):
     return listed, text, ast.literal_eval(bundle)
 
 
+@contextmanager
+def found_again(driver, lost, folder, how):
+    """A fresh kernel, and the text and the bundle that it shows of the run of a lost one."""
+    with suppress(Exception):
+        lost.close()
+    at_terminal = listed_at_the_terminal(driver, folder)
+    assert at_terminal.endswith("continue the newest stopped run: attractor-nb resume out/one\n")
+    assert how != "kill -9" or "abandoned" in at_terminal
+    with closing(driver.Kernel(Path(sys.executable), folder)) as fresh:
+        listed, text, bundle = shown(fresh)
+        assert 'continue with Run.load("out/one").resume()' in listed
+        if how == "kill -9":
+            assert "abandoned" in listed
+            assert "abandoned: its process ended" in text
+        yield fresh, text, bundle
+
+
 def listed_at_the_terminal(driver, folder):
     """The output of ``attractor-nb runs``."""
     environment = {**os.environ, "PYTHONPATH": str(driver.REPOSITORY)}
@@ -133,17 +150,7 @@ def test_a_kernel_that_is_lost_while_a_tool_runs(driver, tmp_path, figures, how)
     assert not left
     assert not marked(str(tmp_path))
     assert read_run(tmp_path / "out/one").status in {"abandoned", "interrupted"}
-    with suppress(Exception):
-        kernel.close()
-    at_terminal = listed_at_the_terminal(driver, tmp_path)
-    assert at_terminal.endswith("continue the newest stopped run: attractor-nb resume out/one\n")
-    assert how != "kill -9" or "abandoned" in at_terminal
-    with closing(driver.Kernel(Path(sys.executable), tmp_path)) as fresh:
-        listed, text, bundle = shown(fresh)
-        assert 'continue with Run.load("out/one").resume()' in listed
-        if how == "kill -9":
-            assert "abandoned" in listed
-            assert "abandoned: its process ended" in text
+    with found_again(driver, kernel, tmp_path, how) as (fresh, text, bundle):
         assert "build" in text
         assert "run.resume(" in text
         assert bundle["text/plain"] == text.strip()
@@ -176,17 +183,7 @@ def test_a_kernel_that_is_lost_while_a_gate_waits(driver, tmp_path, figures, how
     lose(kernel, process, how)
     assert read_run(root).status in {"abandoned", "interrupted"}
     assert "second" in str(Run.load(root))
-    with suppress(Exception):
-        kernel.close()
-    at_terminal = listed_at_the_terminal(driver, tmp_path)
-    assert at_terminal.endswith("continue the newest stopped run: attractor-nb resume out/one\n")
-    assert how != "kill -9" or "abandoned" in at_terminal
-    with closing(driver.Kernel(Path(sys.executable), tmp_path)) as fresh:
-        listed, text, _ = shown(fresh)
-        assert 'continue with Run.load("out/one").resume()' in listed
-        if how == "kill -9":
-            assert "abandoned" in listed
-            assert "abandoned: its process ended" in text
+    with found_again(driver, kernel, tmp_path, how) as (fresh, text, _):
         assert "second" in text
         fresh.run('on = run.resume(backend="simulated", interviewer="deferred")')
         gate = fresh.run('gate = on.wait_for_gate("second", 60); print((gate.id, gate.stage, gate.deadline))').text

@@ -110,10 +110,10 @@ def test_nodes_are_listed_once_in_order_without_attributes_and_keywords():
 
 
 @given(st.text(alphabet='ab_ [](){}"=,;->#/*\n\\.', max_size=60))
-def test_completion_never_fails_on_unfinished_text(body):
+def test_completion_of_unfinished_text_replaces_only_text_before_the_cursor(body):
     text = f"%%attractor\n{body}"
     for cursor in range(len(text) + 1):
-        suggest(text, cursor)
+        assert text[:cursor].endswith(suggest(text, cursor).fragment)
 
 
 def test_the_matcher_leaves_python_names_out_of_the_body():

@@ -61,7 +61,8 @@ def test_a_session_that_goes_away_is_told_in_its_place(kernel, session_dir):
     def words():
         return [content["data"]["text/plain"] for content in cell.outputs("update_display_data")]
 
-    kernel.wait_until(lambda: words() and "there is no status.json" in words()[-1], "the reason")
+    kernel.wait_until(words, "the table to be replaced")
+    assert "there is no status.json" in words()[-1]
 
 
 def test_outside_of_a_kernel_it_is_printed(session_dir, capsys):

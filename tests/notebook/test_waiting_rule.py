@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -53,17 +54,20 @@ def test_where_nobody_can_click_the_remedies_are_an_answer_or_an_interviewer():
     assert 'interviewer="auto"' in caught.value.hint
 
 
-def test_where_nobody_can_click_a_gate_with_a_deadline_is_waited_for():
-    refuse_endless_wait(kernel(7, 4, is_attended=False), [TIMED_GATE], is_blocking=True)
-
-
-def test_where_somebody_could_click_a_dead_button_is_refused_even_with_a_deadline():
-    with pytest.raises(GateWouldBlock):
-        refuse_endless_wait(kernel(6, 31), [TIMED_GATE], is_blocking=False)
-
-
-def test_without_a_kernel_waiting_is_always_allowed():
-    refuse_endless_wait(Surroundings(), [GATE], is_blocking=True)
+@pytest.mark.parametrize(
+    ("around", "gates", "is_blocking", "is_allowed"),
+    [
+        pytest.param(kernel(7, 4, is_attended=False), [TIMED_GATE], True, True, id="a deadline, without buttons"),
+        pytest.param(
+            kernel(7, 4, is_attended=False), [TIMED_GATE, GATE], True, False, id="one gate without a deadline"
+        ),
+        pytest.param(kernel(6, 31), [TIMED_GATE], False, False, id="a deadline beside a dead button"),
+        pytest.param(Surroundings(), [GATE], True, True, id="no kernel"),
+    ],
+)
+def test_a_wait_is_refused_unless_it_ends_by_itself_or_by_a_click(around, gates, is_blocking, is_allowed):
+    with nullcontext() if is_allowed else pytest.raises(GateWouldBlock):
+        refuse_endless_wait(around, gates, is_blocking=is_blocking)
 
 
 def test_another_thread_may_wait_for_the_kernel_is_free():

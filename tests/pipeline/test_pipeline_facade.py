@@ -224,7 +224,10 @@ def test_the_source_comes_back_as_written(dot):
 
 def test_the_canonical_text_is_accepted_by_graphviz(dot):
     written = write_dot(parse_dot(dot('a [prompt="x\\ny"] start -> a -> done')))
-    subprocess.run(["dot", "-Tplain"], input=written, text=True, capture_output=True, check=True, timeout=30)
+    done = subprocess.run(["dot", "-Tplain"], input=written, text=True, capture_output=True, timeout=30)
+    assert (done.returncode, done.stderr) == (0, "")
+    drawn = [line.split()[:3] for line in done.stdout.splitlines()]
+    assert sorted(line[1:] for line in drawn if line[0] == "edge") == [["a", "done"], ["start", "a"]]
 
 
 def test_networkx_has_every_node_edge_and_attribute(make):

@@ -23,6 +23,7 @@ from attractor_nb.storage.run_store import DirectoryRunStore
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.testing import ManualClock, ScriptedInterviewer, SeededRandomness
 from attractor_nb.views.state import so_far
+from tests.engine.scripted_graphs import scripted_pipelines
 
 LINE = "a b c start -> a -> b -> c -> done"
 
@@ -345,8 +346,6 @@ def test_a_bound_that_was_raised_and_a_kill_leave_a_run_that_did_not_fail(make, 
 # -- properties -------------------------------------------------------------------------------------
 
 STATUSES = [StageStatus.SUCCESS, StageStatus.FAIL, StageStatus.PARTIAL_SUCCESS, StageStatus.SKIPPED]
-NODES = ("a", "b", "c")
-EDGES = ("weight=1", 'condition="outcome=success"', 'condition="outcome=fail"', "default=true")
 
 
 class Replies:
@@ -364,25 +363,7 @@ class Replies:
         return Outcome(status, failure_reason=reason, context_updates=updates, usage=Usage(1, 1, calls=1))
 
 
-@st.composite
-def pipelines(draw):
-    """A small pipeline with loops, conditions, gates, retries and diamonds, and its scripted replies."""
-    lines = []
-    for name in NODES:
-        attrs = [f"max_retries={draw(st.integers(0, 1))}"]
-        if draw(st.booleans()):
-            attrs += ["goal_gate=true", f"retry_target={draw(st.sampled_from(NODES))}"]
-        if draw(st.integers(0, 4)) == 0:
-            attrs = ["shape=diamond"]
-        lines.append(f"{name} [{', '.join(attrs)}]")
-        targets = draw(st.lists(st.sampled_from((*NODES, "done")), min_size=1, max_size=3, unique=True))
-        lines += [f"{name} -> {target} [{draw(st.sampled_from(EDGES))}]" for target in targets]
-    replies = {name: draw(st.lists(st.sampled_from(STATUSES), min_size=1, max_size=3)) for name in NODES}
-    body = "\n".join(lines) + "\nstart -> a"
-    text = f"digraph g {{ start [shape=Mdiamond]\n done [shape=Msquare]\n {body} }}"
-    found = Pipeline(text, backend=Replies(replies))
-    off = {each.rule: "warning" for each in found.diagnostics if each.is_error}
-    return Pipeline(text, backend=Replies(replies), severity=off)
+PIPELINES = scripted_pipelines(("a", "b", "c"), STATUSES, Replies)
 
 
 def options():
@@ -412,7 +393,7 @@ def visits_of(root):
 
 
 @settings(max_examples=25, deadline=None)
-@given(pipeline=pipelines(), data=st.data())
+@given(pipeline=PIPELINES, data=st.data())
 def test_a_rewind_and_the_same_replies_take_the_same_way(pipeline, data):
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "run"
@@ -436,7 +417,7 @@ def standing(pipeline, stored):
 
 
 @settings(max_examples=25, deadline=None)
-@given(pipeline=pipelines(), data=st.data())
+@given(pipeline=PIPELINES, data=st.data())
 @pytest.mark.campaign
 def test_the_log_alone_says_what_checkpoint_and_tail_say(pipeline, data):
     """After any sequence of runs, stops, rewinds and resumes."""

@@ -15,7 +15,7 @@ from attractor_nb.processes import LocalProcesses, command_environment, descenda
 from attractor_nb.processes import local as local_module
 from attractor_nb.processes import local as output_module
 from attractor_nb.runtime.prepare.known_secrets import redact_also
-from tests.waiting import wait_for_end
+from tests.waiting import is_alive, wait_for_end
 
 LONG_SECONDS = 600
 """Longer than any test may take: who waits for the end of such a command hangs."""
@@ -309,6 +309,7 @@ def test_fault_7_when_we_are_killed_the_command_ends_too(round_number):
         owner.kill()
     try:
         wait_for_end(command)
+        assert not is_alive(command)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.kill(command, signal.SIGKILL)
@@ -349,8 +350,9 @@ def test_several_commands_run_side_by_side():
 
 def test_without_proc_the_group_still_ends(monkeypatch):
     monkeypatch.setattr("attractor_nb.processes.descendants.Path", lambda _: Path("/no/proc"))
-    result = run(f"sleep {LONG_SECONDS} & echo $!")
-    wait_for_end(int(result.stdout))
+    command = int(run(f"sleep {LONG_SECONDS} & echo $!").stdout)
+    wait_for_end(command)
+    assert not is_alive(command)
 
 
 @pytest.mark.parametrize("turns", range(6))

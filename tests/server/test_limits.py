@@ -129,7 +129,7 @@ def test_who_neither_goes_on_nor_leaves_is_left(client, monkeypatch):
         wire_end.sendall(head.encode())
         while wire_end.recv(65536):
             pass
-        wait_until(lambda: _is_broken(wire_end), "the end of the connection")
+        assert wait_until(lambda: _is_broken(wire_end), "the end of the connection")
 
 
 def _is_broken(wire_end):

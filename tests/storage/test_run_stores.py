@@ -112,9 +112,11 @@ class TestEveryStore:
         assert fresh.manifest["run_id"] == "ijklmnop"
         fresh.close()
 
-    def test_closing_twice_is_closing_once(self, store):
+    def test_a_second_close_changes_nothing(self, store):
         store.close()
+        files = {path: path.is_dir() or path.read_bytes() for path in store.logs_root.rglob("*")}
         store.close()
+        assert {path: path.is_dir() or path.read_bytes() for path in store.logs_root.rglob("*")} == files
 
 
 def test_a_memory_run_leaves_nothing_on_disk(clock):
@@ -308,7 +310,9 @@ def test_ruling_37_a_directory_that_holds_anything_else_is_refused_before_the_fi
 def test_ruling_37_an_empty_directory_and_a_beginning_that_was_cut_off_are_free(create, tmp_path):
     (tmp_path / "run").mkdir()
     create().close()
-    create().close()  # the one before never wrote a record
+    store = create()  # the one before never wrote a record
+    assert (store.logs_root, store.sequence) == (tmp_path / "run", 0)
+    store.close()
 
 
 def test_ruling_37_a_log_that_cannot_be_read_is_not_taken_for_a_beginning_that_was_cut_off(create, tmp_path):

@@ -101,4 +101,5 @@ def test_a_kind_whose_test_fails_is_not_named(suite):
     """
     )
     done = suite.runpytest_subprocess("-p", "no:randomly")
+    done.assert_outcomes(passed=3, failed=1)
     done.stdout.fnmatch_lines(["protections: a kill 1"])

@@ -5,12 +5,14 @@ import os
 import signal
 import subprocess
 import sys
+import uuid
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 
 import psutil
 import pytest
 
 from attractor_nb import Pipeline
+from attractor_nb.workers.perform import probe
 from tests.waiting import wait_until
 
 FRAME = "digraph demo {{ start [shape=Mdiamond]\n done [shape=Msquare]\n {body} }}"
@@ -34,15 +36,17 @@ class Pools:
         self._pool = None
 
     def whole(self):
+        """The pool with a started process: a busy machine may take longer to start one than a run waits for it."""
         if self._pool is None or not self._is_whole():
             self.close()
             self._pool = ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn"))
+            self._pool.submit(probe).result()
         return self._pool
 
     def _is_whole(self):
         try:
-            return self._pool.submit(os.getpid).result(60) != os.getpid()
-        except (BrokenExecutor, TimeoutError):
+            return self._pool.submit(os.getpid).result() != os.getpid()
+        except BrokenExecutor:
             return False
 
     def close(self):
@@ -97,6 +101,12 @@ class LosingExecutor(Executor):
 @pytest.fixture
 def losing():
     return LosingExecutor
+
+
+@pytest.fixture
+def endless():
+    """A command that does not end by itself; tests that run at the same time elsewhere have others."""
+    return f"sleep 4711.{uuid.uuid4().int}"
 
 
 def commands_with(mark):

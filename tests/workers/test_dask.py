@@ -17,7 +17,7 @@ TOOL = 'b [shape=parallelogram, tool_command="{command}"{more}] start -> b -> do
 MODEL = 'a [prompt="Say it"{more}] start -> a -> done'
 # It says who runs it, and then waits to be killed; the second worker finds that and goes on.
 MORTAL = (
-    "echo $PPID >> {folder}/begun; [ $(wc -l < {folder}/begun) -gt 1 ] || {{ echo $PPID > {folder}/pid; sleep 4713; }}"
+    "echo $PPID >> {folder}/begun; [ $(wc -l < {folder}/begun) -gt 1 ] || {{ echo $PPID > {folder}/pid; {endless}; }}"
 )
 
 
@@ -106,19 +106,19 @@ def test_output_arrives_while_the_worker_is_at_work(make, client, tmp_path):
 
 
 @pytest.mark.campaign
-def test_stopping_a_run_ends_its_command_on_the_worker(make, client, tmp_path, commands_with):
-    command = f"touch {tmp_path}/begun; sleep 4714"
+def test_stopping_a_run_ends_its_command_on_the_worker(make, client, tmp_path, endless, commands_with):
+    command = f"touch {tmp_path}/begun; {endless}"
     run = make(tool(command), executor=client.get_executor()).run(logs_root="run")
     wait_until((tmp_path / "begun").exists)
     run.cancel()
     assert run.result(60).status == "interrupted"
-    wait_until(lambda: not commands_with("sleep 4714"), "the end of the command")
+    wait_until(lambda: not commands_with(endless), "the end of the command")
 
 
-def killed(make, cluster, client, folder, more, pid_file, **options):
+def killed(make, cluster, client, folder, more, pid_file, endless, **options):
     """Run a command whose worker is killed in the middle of it, once it was heard."""
     heard = threading.Event()
-    command = "echo hello; " + MORTAL.format(folder=folder)
+    command = "echo hello; " + MORTAL.format(folder=folder, endless=endless)
     run = make(tool(command, more), executor=client.get_executor()).run(
         logs_root="run", observers=[lambda event: isinstance(event, StageOutput) and heard.set()], **options
     )
@@ -130,22 +130,22 @@ def killed(make, cluster, client, folder, more, pid_file, **options):
 
 @pytest.mark.campaign
 def test_a_killed_workers_stage_is_run_again_where_its_rule_says_so(
-    make, cluster, client, tmp_path, pid_file, commands_with
+    make, cluster, client, tmp_path, pid_file, endless, commands_with
 ):
-    result = killed(make, cluster, client, tmp_path, ", idempotent=true", pid_file)
+    result = killed(make, cluster, client, tmp_path, ", idempotent=true", pid_file, endless)
     assert (result.status, result.reason) == ("success", "")
     assert len((tmp_path / "begun").read_text().split()) == 2
     (warning,) = [event.message for event in events(result) if isinstance(event, RunWarning)]
     assert re.fullmatch(r"b: worker \S+ was lost, and \S+ began it anew \(on_interrupted=rerun\)", warning)
-    wait_until(lambda: not commands_with("sleep 4713"), "the end of what the killed worker ran")
+    wait_until(lambda: not commands_with(endless), "the end of what the killed worker ran")
 
 
 @pytest.mark.campaign
 def test_a_killed_workers_command_is_begun_once_unless_somebody_wants_it_again(
-    make, cluster, client, tmp_path, pid_file
+    make, cluster, client, tmp_path, pid_file, endless
 ):
     """Dask runs a task of a lost worker again by itself; the second worker finds it claimed."""
-    result = killed(make, cluster, client, tmp_path, ", on_interrupted=fail", pid_file)
+    result = killed(make, cluster, client, tmp_path, ", on_interrupted=fail", pid_file, endless)
     assert result.status == "fail"
     reason = result.outcomes["b"].failure_reason
     assert "another worker had begun it before, and was lost" in reason
@@ -155,12 +155,12 @@ def test_a_killed_workers_command_is_begun_once_unless_somebody_wants_it_again(
 
 @pytest.mark.kind("a Dask worker")
 def test_a_killed_workers_command_that_nobody_is_asked_about_stops_the_run_resumable(
-    make, cluster, client, tmp_path, pid_file
+    make, cluster, client, tmp_path, pid_file, endless
 ):
-    result = killed(make, cluster, client, tmp_path, "", pid_file, interviewer=RefusingInterviewer())
+    result = killed(make, cluster, client, tmp_path, "", pid_file, endless, interviewer=RefusingInterviewer())
     assert result.status in {"fail", "interrupted"}
     assert len((tmp_path / "begun").read_text().split()) == 1
-    command = "echo hello; " + MORTAL.format(folder=tmp_path)
+    command = "echo hello; " + MORTAL.format(folder=tmp_path, endless=endless)
     pipeline = make(tool(command), executor=client.get_executor())
     resumed = pipeline.resume(result.logs_root, on_interrupted="rerun").result(60)
     assert resumed.status == "success"
@@ -175,7 +175,7 @@ def test_a_client_in_place_of_its_executor_is_told_what_to_give(make, client):
 
 @pytest.mark.campaign
 def test_a_dead_scheduler_ends_the_run_in_bounded_time_and_no_run_begins_on_it(
-    make, start_dask, tmp_path, commands_with
+    make, start_dask, tmp_path, endless, commands_with
 ):
     cluster = start_dask(1)
     with Client(scheduler_file=cluster.file, timeout="60s", set_as_default=False) as client:
@@ -183,26 +183,26 @@ def test_a_dead_scheduler_ends_the_run_in_bounded_time_and_no_run_begins_on_it(
         executor = client.get_executor()
         options = {"logs_root": "run", "worker_wait": "3s"}
         make(MODEL.format(more=""), executor=executor).run(wait=True, durability="none")  # imports what it takes
-        command = f"touch {tmp_path}/begun; sleep 4715"
+        command = f"touch {tmp_path}/begun; {endless}"
         run = make(tool(command, ", idempotent=true"), executor=executor).run(**options)
         wait_until((tmp_path / "begun").exists)
         cluster.stop_scheduler()
         result = run.result(60)
         assert result.status == "fail"
         assert "stage b has no worker" in result.reason or "takes no task" in result.reason
-        wait_until(lambda: not commands_with("sleep 4715"), "the end of the command")
+        wait_until(lambda: not commands_with(endless), "the end of the command")
         again = make(MODEL.format(more=""), executor=executor).run(logs_root="again", worker_wait="1s")
         assert "the executor did not start" in again.result(60).reason
 
 
 @pytest.mark.campaign
-def test_all_workers_gone_in_the_middle_end_the_run_in_bounded_time(make, start_dask, tmp_path, pid_file):
+def test_all_workers_gone_in_the_middle_end_the_run_in_bounded_time(make, start_dask, tmp_path, pid_file, endless):
     cluster = start_dask(1)
     with Client(scheduler_file=cluster.file, timeout="60s", set_as_default=False) as client:
         client.wait_for_workers(1, timeout=60)
         executor = client.get_executor()
         make(MODEL.format(more=""), executor=executor).run(wait=True, durability="none")  # imports what it takes
-        pipeline = make(tool(MORTAL.format(folder=tmp_path), ", idempotent=true"), executor=executor)
+        pipeline = make(tool(MORTAL.format(folder=tmp_path, endless=endless), ", idempotent=true"), executor=executor)
         run = pipeline.run(logs_root="run", worker_wait="3s")
         cluster.kill_worker(pid_file(tmp_path / "pid"))
         result = run.result(60)

@@ -372,47 +372,45 @@ def test_a_lost_row_that_must_not_run_twice_is_failed_now_and_when_the_map_goes_
     assert not list(result.directory.glob("*.sent"))
 
 
-def new_pool():
-    return ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn"))
-
-
 # The second row says who runs it, and waits to be killed; begun again, it goes on.
-MORTAL = "echo $ATTRACTOR_RUN_ID >> {folder}/begun; case $ATTRACTOR_RUN_ID in *-00001) [ -e {folder}/pid ] || {{ echo $PPID > {folder}/pid; sleep 4719; }};; esac"
+MORTAL = "echo $ATTRACTOR_RUN_ID >> {folder}/begun; case $ATTRACTOR_RUN_ID in *-00001) [ -e {folder}/pid ] || {{ echo $PPID > {folder}/pid; {endless}; }};; esac"
 
 
 @pytest.mark.campaign
-def test_a_worker_killed_in_the_middle_of_a_map_costs_no_row(make, tmp_path, pid_file, commands_with):
+def test_a_worker_killed_in_the_middle_of_a_map_costs_no_row(make, tmp_path, pid_file, endless, commands_with):
     made = []
 
     def executor():
-        made.append(new_pool())
+        made.append(ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")))
         return made[-1]
 
     rows = [{"n": str(number)} for number in range(6)]
-    pipeline = make(tool(MORTAL.format(folder=tmp_path)), executor=executor)
-    run = pipeline.map(rows, map_dir="map", max_parallel=3)
+    pipeline = make(tool(MORTAL.format(folder=tmp_path, endless=endless)), executor=executor)
+    run = pipeline.map(rows, map_dir="map", max_parallel=3, worker_wait="4m")
     os.kill(pid_file(tmp_path / "pid"), signal.SIGKILL)
-    result = run.result(90)
+    result = run.result()
     assert [(row.row, row.status, row.reason) for row in result] == [(number, "success", "") for number in range(6)]
     assert len(made) == 2
     assert sorted(path.name for path in result.directory.glob("row-*")) == [f"row-{n:05}" for n in range(6)]
     assert (tmp_path / "begun").read_text().split().count(f"{result.map_id}-00001") == 2
-    assert commands_with("sleep 4719") == []
+    assert commands_with(endless) == []
     for pool in made:
         pool.shutdown()
 
 
-def test_cancelling_a_map_ends_its_rows_on_the_workers_and_a_resume_finishes_it(make, threads, tmp_path, commands_with):
-    body = tool(f"[ -e {tmp_path}/go ] || {{ touch {tmp_path}/begun; sleep 4720; }}")
+def test_cancelling_a_map_ends_its_rows_on_the_workers_and_a_resume_finishes_it(
+    make, threads, tmp_path, endless, commands_with
+):
+    body = tool(f"[ -e {tmp_path}/go ] || {{ touch {tmp_path}/begun; {endless}; }}")
     pipeline = make(body, executor=threads)
     run = pipeline.map(ROWS[:1], map_dir="map")
     wait_until((tmp_path / "begun").exists)
     run.cancel()
-    result = run.result(60)
+    result = run.result()
     assert (result.status, result[0].status) == ("interrupted", "interrupted")
-    wait_until(lambda: not commands_with("sleep 4720"), "the end of the command")
+    wait_until(lambda: not commands_with(endless), "the end of the command")
     (tmp_path / "go").touch()
-    assert pipeline.resume_map(result).result(30).status == "success"
+    assert pipeline.resume_map(result).result().status == "success"
 
 
 class BreaksOnce(Executor):

@@ -14,7 +14,9 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "scale-out.md").read_text
 
 def test_its_program_runs():
     (program,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-    exec(compile(program, "scale-out.md", "exec"), {})
+    names = {}
+    exec(compile(program, "scale-out.md", "exec"), names)
+    assert names["result"].status == "success"
 
 
 def test_its_figures_are_those_of_the_code():

@@ -76,10 +76,10 @@ def test_a_failing_command_fails_its_stage_with_its_files(make, pool):
     assert result.context["tool.exit_code"] == 3
 
 
-def test_a_command_ends_at_its_own_time_on_the_worker(make, pool, commands_with):
-    result = make(tool("sleep 4711", ", timeout=300ms"), executor=pool).run(wait=True, logs_root="run")
+def test_a_command_ends_at_its_own_time_on_the_worker(make, pool, endless, commands_with):
+    result = make(tool(endless, ", timeout=300ms"), executor=pool).run(wait=True, logs_root="run")
     assert "timed out after 300ms" in result.reason
-    assert commands_with("sleep 4711") == []
+    assert commands_with(endless) == []
 
 
 def test_prompts_are_answered_in_another_process(make, processes):
@@ -264,12 +264,12 @@ def test_output_arrives_while_the_worker_is_at_work(make, pool, tmp_path):
     wait_until(lambda: "".join(said) == "begun\nover\n", what="the rest of the output")
 
 
-def test_stopping_a_run_ends_its_command_on_the_worker(make, pool, tmp_path, commands_with):
-    run = make(tool(f"touch {tmp_path}/begun; sleep 4712"), executor=pool).run(logs_root="run")
+def test_stopping_a_run_ends_its_command_on_the_worker(make, pool, tmp_path, endless, commands_with):
+    run = make(tool(f"touch {tmp_path}/begun; {endless}"), executor=pool).run(logs_root="run")
     wait_until((tmp_path / "begun").exists)
     run.cancel()
     assert run.result(60).status == "interrupted"
-    wait_until(lambda: not commands_with("sleep 4712"), "the end of the command")
+    wait_until(lambda: not commands_with(endless), "the end of the command")
 
 
 def test_files_over_the_limits_stay_there_and_are_named(make, threads, monkeypatch):

@@ -55,8 +55,9 @@ def test_no_line_is_too_strange(line):
         for event in dialect.read(line):
             ended = transcript.take(event, 0.0)
             if ended is not None:
-                json.dumps([ended.arguments, ended.result, ended.error], allow_nan=False)
-        transcript.answer.encode()
+                values = [ended.arguments, ended.result, ended.error]
+                assert json.loads(json.dumps(values, allow_nan=False)) == values
+        assert transcript.answer.encode().decode() == transcript.answer
 
 
 @given(st.lists(st.dictionaries(st.text(max_size=5), st.text(max_size=20), max_size=3), max_size=5), st.data())

@@ -1,8 +1,5 @@
 """Condition text to syntax tree (spec 10.2, ruling 11)."""
 
-import tomllib
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,8 +8,9 @@ from attractor_nb.errors import ConditionSyntaxError
 from attractor_nb.languages.condition import Clause, Operator, mend_condition, parse_condition
 from attractor_nb.languages.dot import embed_value
 from attractor_nb.source import SourceText, render_excerpt
+from tests.languages.malformed_cases import cases_of, check_refusal
 
-MALFORMED = tomllib.loads((Path(__file__).parents[1] / "malformed" / "condition.toml").read_text("utf-8"))["case"]
+MALFORMED = cases_of("condition")
 EQ, NE, IS = Operator.EQUALS, Operator.DIFFERS, Operator.IS_TRUE
 
 
@@ -42,18 +40,7 @@ def test_a_condition_is_read_as_clauses(text, clauses):
 
 @pytest.mark.parametrize("case", MALFORMED, ids=lambda case: case["name"])
 def test_a_malformed_condition_is_refused_with_place_and_remedy(case):
-    with pytest.raises(ConditionSyntaxError) as caught:
-        parse_condition(case["source"])
-    error = caught.value
-    found = {
-        "name": case["name"],
-        "source": case["source"],
-        "message": error.report_lines()[0],
-        "place": f"{error.span.line}:{error.span.column}",
-        "carets": error.span.text,
-        "hint": error.hint,
-    }
-    assert found == case
+    check_refusal(case, parse_condition, ConditionSyntaxError)
 
 
 def test_there_are_at_least_thirty_malformed_conditions():

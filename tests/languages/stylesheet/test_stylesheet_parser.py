@@ -1,8 +1,5 @@
 """Stylesheet text to syntax tree (spec 8.2, ruling 10)."""
 
-import tomllib
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,8 +8,9 @@ from attractor_nb.errors import StylesheetSyntaxError
 from attractor_nb.languages.dot import embed_value
 from attractor_nb.languages.stylesheet import parse_stylesheet
 from attractor_nb.source import SourceText, render_excerpt
+from tests.languages.malformed_cases import cases_of, check_refusal
 
-MALFORMED = tomllib.loads((Path(__file__).parents[1] / "malformed" / "stylesheet.toml").read_text("utf-8"))["case"]
+MALFORMED = cases_of("stylesheet")
 
 
 def plain(text):
@@ -53,18 +51,7 @@ def test_a_stylesheet_is_read_as_rules(text, rules):
 
 @pytest.mark.parametrize("case", MALFORMED, ids=lambda case: case["name"])
 def test_a_malformed_stylesheet_is_refused_with_place_and_remedy(case):
-    with pytest.raises(StylesheetSyntaxError) as caught:
-        parse_stylesheet(case["source"])
-    error = caught.value
-    found = {
-        "name": case["name"],
-        "source": case["source"],
-        "message": error.report_lines()[0],
-        "place": f"{error.span.line}:{error.span.column}",
-        "carets": error.span.text,
-        "hint": error.hint,
-    }
-    assert found == case
+    check_refusal(case, parse_stylesheet, StylesheetSyntaxError)
 
 
 def test_there_are_at_least_twenty_five_malformed_stylesheets():

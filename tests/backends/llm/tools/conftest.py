@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from attractor_nb.model.events import ToolCallEnded
 from attractor_nb.stage import current_stage
 
 collect_ignore = ["mcp_server.py", "http_mcp_server.py", "odd_mcp_server.py"]  # programs of their own
@@ -81,3 +82,23 @@ def unlogged(monkeypatch):
 def tool_user():
     """The class of backends whose model calls tools."""
     return ToolUser
+
+
+@pytest.fixture
+def use_tools():
+    """Runs a pipeline whose model makes calls: the model, the result, and the tool calls that the events tell of."""
+
+    def go(tmp_path, pipeline, calls, **options):
+        user, seen = ToolUser(calls), []
+        result = pipeline.run(
+            wait=True,
+            backend=user,
+            logs_root=tmp_path / "run",
+            durability="fast",
+            observers=[seen.append],
+            **({} if "workdir" in options else {"isolation": "workspace"}),
+            **options,
+        )
+        return user, result, [event for event in seen if isinstance(event, ToolCallEnded)]
+
+    return go

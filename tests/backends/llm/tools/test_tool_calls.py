@@ -11,7 +11,6 @@ from attractor_nb.backends.llm.tools import tool_inputs
 from attractor_nb.backends.llm.tools.catalog import TOOLS
 from attractor_nb.errors import OptionError, TerminalError
 from attractor_nb.handlers.codergen import CodergenHandler
-from attractor_nb.model.events import ToolCallEnded
 from attractor_nb.model.graph import Node
 from attractor_nb.redaction import learn
 from attractor_nb.testing import try_stage
@@ -29,21 +28,9 @@ def pipeline(attrs='allowed_tools="read,write,list,run"', body=""):
 
 
 @pytest.fixture
-def run(tool_user):
+def run(use_tools):
     def go(tmp_path, *calls, attrs='allowed_tools="read,write,list,run"', **options):
-        """The model's story, the run's result, and the tool calls that its events tell of."""
-        user, seen = tool_user(list(calls)), []
-        place = {} if "workdir" in options else {"isolation": "workspace"}
-        result = pipeline(attrs).run(
-            wait=True,
-            backend=user,
-            logs_root=tmp_path / "run",
-            durability="fast",
-            observers=[seen.append],
-            **place,
-            **options,
-        )
-        return user, result, [event for event in seen if isinstance(event, ToolCallEnded)]
+        return use_tools(tmp_path, pipeline(attrs), list(calls), **options)
 
     return go
 

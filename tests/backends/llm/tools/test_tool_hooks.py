@@ -6,7 +6,6 @@ import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.errors import UntrustedSource
-from attractor_nb.model.events import ToolCallEnded
 from attractor_nb.processes import LocalProcesses
 from attractor_nb.redaction import learn
 
@@ -19,20 +18,9 @@ FRAME = """digraph d {{ {graph} start [shape=Mdiamond] done [shape=Msquare]
 
 
 @pytest.fixture
-def run(tool_user):
+def run(use_tools):
     def go(tmp_path, *calls, graph="", node="goal_gate=false", **options):
-        user, seen = tool_user(list(calls) or [WRITE]), []
-        made = Pipeline(FRAME.format(graph=graph, node=node))
-        result = made.run(
-            wait=True,
-            backend=user,
-            logs_root=tmp_path / "run",
-            durability="fast",
-            observers=[seen.append],
-            **({} if "workdir" in options else {"isolation": "workspace"}),
-            **options,
-        )
-        return user, result, [event for event in seen if isinstance(event, ToolCallEnded)]
+        return use_tools(tmp_path, Pipeline(FRAME.format(graph=graph, node=node)), list(calls) or [WRITE], **options)
 
     return go
 
