@@ -371,3 +371,40 @@ def test_a_map_is_opened_filtered_and_compared_and_its_row_is_a_run(driver, serv
         page.locator("[data-node=classify].state-fail").wait_for()
         page.locator(".ap-way").get_by_role("link", name="Map").click()
         page.locator(".am-table").wait_for()
+
+
+def test_the_page_of_a_map_follows_its_rows_while_they_are_written(driver, serve):
+    steps = threading.Semaphore(0)
+
+    def triage(node, prompt, context):
+        assert steps.acquire(timeout=120), "the test ended"
+        return Outcome.fail("no such ticket") if context["ticket"] == "42" else "shipping"
+
+    server = serve()
+    rows = [{"ticket": str(number)} for number in (41, 42, 43)]
+    options = {"outputs": ["last_response"], "durability": "fast", "max_parallel": 1}
+    under_way = Pipeline(TRIAGE, backend=triage).map(rows, map_dir=server.root / "live", **options)
+    try:
+        with open_page(driver, server.line) as page:
+
+            def choice(words):
+                return page.locator(".am-choice", has_text=words)
+
+            page.locator("tr[data-run=live]").click()
+            choice("running 1").wait_for()
+            choice("not started 2").wait_for()
+            page.evaluate("() => { window.isTheSamePage = true; }")
+            steps.release()
+            choice("success 1").wait_for()
+            page.locator(".ap-map-rows td", has_text="shipping").wait_for()
+            steps.release()
+            choice("failed 1").wait_for()
+            assert page.locator(".am-table tbody tr").first.locator("td").first.inner_text() == "1"
+            steps.release()
+            choice("success 2").wait_for()
+            page.locator(".ap-facts", has_text="fail").wait_for()
+            assert choice("running").count() == 0
+            assert page.evaluate("() => window.isTheSamePage"), "nothing was loaded again"
+    finally:
+        steps.release(len(rows))
+        under_way.result(60)
