@@ -63,7 +63,7 @@ def test_ruling_43_nothing_is_kept_or_looked_for_behind_a_link_that_the_folder_c
 def test_ruling_43_a_fork_of_a_row_is_kept_behind_no_such_link(elsewhere, tmp_path):
     Pipeline(SOURCE).map([{}], map_dir=tmp_path / "map")
     with pytest.raises(StorageError, match="is a link to"):
-        Run.load(tmp_path / "map" / "rows" / "00000").fork("a")
+        Run.load(tmp_path / "map" / "row-00000").fork("a")
     assert not list(elsewhere.iterdir())
 
 
