@@ -86,7 +86,7 @@ def _report_foreign(error: Exception, *, is_json: bool) -> ExitCode:
     return ExitCode.FAILED
 
 
-_SURPLUS: Final = re.compile(r"unexpected extra argument \((.+)\)")
+_SURPLUS: Final = re.compile(r"unexpected extra argument\S* \((.+)\)")
 """As typer says it of a file of rows that is given behind the pipeline."""
 
 

@@ -64,6 +64,16 @@ def row_name(row: int) -> str:
     return f"row-{row:05}"
 
 
+def row_number(directory: str) -> int | None:
+    """The row whose run directory has that name; None for any other directory.
+
+    >>> row_number("row-00012"), row_number("notes")
+    (12, None)
+    """
+    number = directory.removeprefix("row-")
+    return int(number) if number != directory and number.isascii() and number.isdecimal() else None
+
+
 def inputs_hash(inputs: Mapping[str, Any]) -> str:
     """SHA-256 of a row's inputs, whatever the order of their keys."""
     return sha256(json.dumps(inputs, sort_keys=True, allow_nan=False).encode()).hexdigest()

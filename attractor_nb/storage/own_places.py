@@ -63,7 +63,10 @@ def refuse_linked(base: Path, *, folder: Path | None = None, option: str = 'runs
     Raises:
         StorageError: A link is in its place, or in that of ``.attractor``.
     """
-    ours, place = (folder or Path()).absolute() / OUR_PLACE, base.absolute()
+    try:
+        ours, place = (folder or Path()).absolute() / OUR_PLACE, base.absolute()
+    except FileNotFoundError:  # the working directory was removed, and no link is in it
+        return base
     for step in (*reversed(place.parents), place):
         if step.is_relative_to(ours) and step.is_symlink():
             raise StorageError(

@@ -28,13 +28,15 @@ import msgspec
 from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.gc_pause import gc_paused
 from attractor_nb.model.outcome import ResultMarks, Usage, usage_problem
+from attractor_nb.model.states import PAUSED
 from attractor_nb.redaction import may_hold, redacted_value
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file, write_whole
 from attractor_nb.storage.files.disk import Disk, storage_error
 from attractor_nb.storage.files.strict_json import json_bytes, read_json
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME
 from attractor_nb.storage.log.lock import is_owned
-from attractor_nb.storage.map_directory import MAP_NAME
+from attractor_nb.storage.manifest_file import WAITING
+from attractor_nb.storage.map_directory import MAP_NAME, row_number
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.run_listing import (
     ENDED_FILES,
@@ -170,7 +172,8 @@ MIN_CHANGES: Final = 32
 """Lines that must be new before the file is written: a few are quickly made, and small folders stay clean."""
 CHANGES_SHARE: Final = 128
 """This fraction of lines must be new: writing the others again then takes less time than making these."""
-MAX_BASES: Final = 4
+MAX_BASES: Final = 16
+"""The runs base, and maps that are not complete, whose rows are listed beside it."""
 _STRAY_SECONDS: Final = 3600.0
 _NO_FILE: Final = (0,) * STAMP_LENGTH
 
@@ -214,6 +217,25 @@ def list_runs(base: Path) -> list[RunSummary]:
         os.close(home)
     found.sort(key=lambda line: line[1:], reverse=True)
     return [line[0] for line in found]
+
+
+MOST_ROWS: Final = 500
+"""Rows of one map whose questions are listed."""
+
+
+def waiting_rows(of_map: RunSummary) -> tuple[list[RunSummary], int]:
+    """The rows of a map that is not complete at which a question may wait, and how many wait beyond the bound.
+
+    An active row waits where its status says so. Of inactive rows that can be resumed, paused ones are first: each of
+    the others may have asked before its process was lost.
+    """
+    if not (of_map.is_live or of_map.is_resumable):
+        return [], 0
+    rows = sorted(list_runs(of_map.logs_root), key=lambda row: row.logs_root.name)
+    rows = [row for row in rows if row_number(row.logs_root.name) is not None]
+    asking = [row for row in rows if row.status in {WAITING, PAUSED}]
+    lost = [row for row in rows if row.is_resumable and row.status != PAUSED]
+    return [*asking, *lost][:MOST_ROWS], len(asking[MOST_ROWS:])
 
 
 def forget_lists() -> None:

@@ -56,8 +56,8 @@ def test_of_very_many_findings_the_gravest_are_printed_and_the_number_of_the_oth
     for told in (command("validate", "odd.dot").out, command("parse", "odd.dot").err):
         assert len(re.findall(listed, told)) == MOST_LISTED
         assert re.search(r"(?m)^and \d+ more findings$", told)
-    shown = command("run", "odd.dot", "--simulate", "--durability", "none", "--max-steps", "1").out
-    assert len(re.findall(r"(?m)^W .*\[attr_separator]$", shown)) == MOST_LISTED
+    shown = command("run", "odd.dot", "--simulate", "--durability", "none", "--max-steps", "1").err
+    assert len(re.findall(r"(?m)^! ", shown)) == MOST_LISTED
     assert re.search(r"(?m)^and \d+ more findings$", shown)
     assert len(json.loads(command("validate", "odd.dot", "--json").out)["diagnostics"]) > 2 * MOST_LISTED
 

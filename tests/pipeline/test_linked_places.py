@@ -61,9 +61,9 @@ def test_ruling_43_nothing_is_kept_or_looked_for_behind_a_link_that_the_folder_c
 
 
 def test_ruling_43_a_fork_of_a_row_is_kept_behind_no_such_link(elsewhere, tmp_path):
-    Pipeline(SOURCE).map([{}], map_dir=tmp_path / "map")
+    Pipeline(SOURCE).map([{}], map_dir=tmp_path / "map", wait=True)
     with pytest.raises(StorageError, match="is a link to"):
-        Run.load(tmp_path / "map" / "rows" / "00000").fork("a")
+        Run.load(tmp_path / "map" / "row-00000").fork("a")
     assert not list(elsewhere.iterdir())
 
 
@@ -80,6 +80,14 @@ def test_ruling_43_neither_cache_nor_completion_nor_doctor_looks_behind_it(tmp_p
     for command, option in ((["runs"], "--runs-dir DIR"), (["cache", "--clear"], "--cache-dir DIR")):
         assert main(command) == 2
         assert f"or name the directory that you mean: {option}\n" in capfd.readouterr().err
+
+
+def test_a_base_elsewhere_is_listed_from_a_removed_working_directory(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    (tmp_path / "runs").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert len(runs(tmp_path / "runs")) == len(gates(tmp_path / "runs")) == 0
 
 
 def test_a_directory_that_the_user_names_may_be_behind_any_link(elsewhere, tmp_path):

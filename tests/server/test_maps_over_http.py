@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from attractor_nb import Outcome, Pipeline, gates
 from attractor_nb.server.answers import run_answers
-from attractor_nb.studio.history import waiting_gates
+from attractor_nb.storage import run_index
 
 SOURCE = """digraph Triage {
     inputs="ticket"
@@ -108,14 +108,14 @@ def test_the_inbox_of_python_has_the_questions_of_paused_rows_and_answers_one(ro
 def test_of_very_many_questions_of_rows_an_answer_has_a_part_and_the_number_of_the_others(
     root, client, sources, monkeypatch
 ):
-    monkeypatch.setattr(waiting_gates, "MOST_ROWS", 3)
+    monkeypatch.setattr(run_index, "MOST_ROWS", 3)
     monkeypatch.setattr(run_answers, "MOST_QUESTIONS", 2)
     gated_map(root, sources.gate, 5)
     listed = client.get("/questions").json()
     assert (len(listed["questions"]), listed["more_questions"]) == (2, 3)
     assert client.get("/rows?with_questions=true").json()["more_questions"] == 3
     inbox = gates(root)
-    assert (len(inbox), inbox.notes) == (3, ("gated: 2 more rows may wait; answer these first",))
+    assert (len(inbox), inbox.notes) == (3, ("gated: 2 more rows wait; answer these first",))
 
 
 FORM = """digraph Form {

@@ -22,7 +22,6 @@ from attractor_nb.model.events import InterviewCompleted, InterviewStarted
 from attractor_nb.model.states import RunStatus
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.answers_from_elsewhere import can_be_answered, deliver_answer
-from attractor_nb.runtime.parked_answers import record_answer
 from attractor_nb.server.event_channel import EventReader
 from attractor_nb.server.replies import Problem, Reply
 from attractor_nb.server.request_words import in_requests, reason_in_requests
@@ -46,8 +45,8 @@ from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.log.lock import process_of
 from attractor_nb.storage.run_directory import RunDirectory
+from attractor_nb.storage.run_index import waiting_rows
 from attractor_nb.storage.stages.artifact_store import ArtifactStore
-from attractor_nb.studio.history.waiting_gates import waiting_rows
 from attractor_nb.views.shown_questions import plain_question
 from attractor_nb.views.summary_line import status_line
 
@@ -421,6 +420,8 @@ def take_answer(service: RunService, run_id: str, question: str, given: Answer) 
     waiting = _stored(service, run_id, summary)
     asked = next((one for one in waiting if question in {one.id, one.stage}), None)
     if asked is not None and is_row(run_id) and not summary.is_live:
+        from attractor_nb.runtime.parked_answers import record_answer  # noqa: PLC0415 - see serving.py
+
         record_answer(
             summary.current_directory, asked.id, given.choice, text=given.text, form=given.form, answered_by=answered_by
         )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.decisions.log_history import open_questions
 from attractor_nb.engine.gates import Gate, question_of
 from attractor_nb.errors import NoSuchGate, RunError, StorageError
-from attractor_nb.model.states import PAUSED
 from attractor_nb.model.vocabulary.value_forms import label_text
 from attractor_nb.runtime.answers_from_elsewhere import can_be_answered, deliver_answer
 from attractor_nb.runtime.parked_answers import record_answer
@@ -17,10 +16,10 @@ from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.runtime.wired_run import runs_under_way
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.log.lock import process_of
-from attractor_nb.storage.manifest_file import WAITING
+from attractor_nb.storage.map_directory import row_number
 from attractor_nb.storage.own_places import refuse_linked
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
-from attractor_nb.storage.run_index import list_runs
+from attractor_nb.storage.run_index import list_runs, waiting_rows
 from attractor_nb.storage.stored_run import current_directory
 from attractor_nb.views.table import Column, DisplayedTable, Table
 
@@ -132,7 +131,7 @@ class Inbox(DisplayedTable):
 def gates(base: str | Path = DEFAULT_RUNS_BASE) -> Inbox:
     """All questions that wait: of the runs of this process, and of those under a runs base, rows of maps included.
 
-    Of one map at most ``MOST_ROWS`` rows are looked into.
+    Of one map at most 500 rows are looked into.
 
     Args:
         base: The runs base; nothing of it is changed.
@@ -149,35 +148,21 @@ def gates(base: str | Path = DEFAULT_RUNS_BASE) -> Inbox:
         if not (summary.is_resumable or summary.is_live) or summary.logs_root.absolute() in places:
             continue
         try:
-            found += _questions_of(summary) if summary.kind == "run" else _questions_of_rows(summary, notes)
+            found += _questions_of(summary) if summary.kind == "run" else _questions_of_rows(summary, places, notes)
         except (RunError, StorageError) as error:
             notes.append(f"{summary.logs_root.name} cannot be read: {error.message}")
     return Inbox(tuple(found), tuple(notes))
 
 
-MOST_ROWS: Final = 500
-"""Rows of one map whose questions are listed."""
-
-
-def waiting_rows(of_map: RunSummary) -> tuple[list[RunSummary], int]:
-    """The rows of a map that is not complete at which a question may wait, and the number of those beyond the bound.
-
-    An active row waits where its status says so. Of inactive rows that can be resumed, paused ones are first.
-    """
-    if not (of_map.is_live or of_map.is_resumable):
-        return [], 0
-    rows = [row for row in list_runs(of_map.logs_root) if row.is_resumable or row.status == WAITING]
-    rows.sort(key=lambda row: (row.status not in {WAITING, PAUSED}, row.logs_root.name))
-    return rows[:MOST_ROWS], len(rows[MOST_ROWS:])
-
-
-def _questions_of_rows(of_map: RunSummary, notes: list[str]) -> list[WaitingGate]:
+def _questions_of_rows(of_map: RunSummary, here: set[Path], notes: list[str]) -> list[WaitingGate]:
     """The questions of a map's rows; a row is not a run that is resumed, so its answer is recorded for its map."""
     rows, more = waiting_rows(of_map)
     resume = f'pipeline.resume_map("{shown_place(of_map.logs_root)}")'
     found: list[WaitingGate] = []
     for row in rows:
-        number = int(row.logs_root.name.removeprefix("row-"))
+        number = row_number(row.logs_root.name)
+        if row.logs_root.absolute() in here:
+            continue
         for asked in _questions_of(row):
             is_parked = not row.is_live and not asked.event.form
             how = asked.how
@@ -185,7 +170,7 @@ def _questions_of_rows(of_map: RunSummary, notes: list[str]) -> list[WaitingGate
                 how = f"{resume} asks it again" if asked.event.form else f"gates(…).answer(…) records it for {resume}"
             found.append(replace(asked, pipeline=f"{asked.pipeline} row {number}", how=how, is_parked=is_parked))
     if more:
-        notes.append(f"{of_map.logs_root.name}: {more:,} more rows may wait; answer these first")
+        notes.append(f"{of_map.logs_root.name}: {more:,} more rows wait; answer these first")
     return found
 
 
