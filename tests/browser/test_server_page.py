@@ -408,3 +408,24 @@ def test_the_page_of_a_map_follows_its_rows_while_they_are_written(driver, serve
     finally:
         steps.release(len(rows))
         under_way.result(60)
+
+
+def test_a_map_and_its_comparison_fit_a_narrow_dark_page(driver, serve, pictures):
+    def triage(node, prompt, context):
+        return Outcome.fail("no such ticket: " + "0123456789" * 12) if context["ticket"] == "42" else "shipping " * 40
+
+    server = serve()
+    for name, backend in (("triage", triage), ("better", lambda prompt: "billing")):
+        rows = [{"ticket": str(number), "customer": "a-name-without-any-blank-in-it" * 3} for number in (41, 42)]
+        pipeline = Pipeline(TRIAGE.replace('"ticket"', '"ticket, customer"'), backend=backend)
+        pipeline.map(rows, map_dir=server.root / name, outputs=["last_response"], durability="fast", wait=True)
+    with open_page(driver, server.line, width=400, dark=True) as page:
+        page.locator("tr[data-run=triage]").click()
+        page.locator(".am-table tbody tr").nth(1).wait_for()
+        page.screenshot(path=str(pictures / "page_map_narrow_dark.png"), full_page=True)
+        assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), "nothing is cut off"
+        page.locator(".ap-fold summary", has_text="Compare with another map").click()
+        page.get_by_label("The map to compare with").select_option("better")
+        page.locator(".ap-fold .am-table .is-outcome", has_text="failed: no such ticket").wait_for()
+        page.screenshot(path=str(pictures / "page_map_compared_narrow_dark.png"), full_page=True)
+        assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), "nothing is cut off"

@@ -167,12 +167,12 @@ def test_a_problem_is_the_error_that_it_is_here(client, stub, status, kind, erro
 
 def test_what_lint_says_of_a_source_is_shown_whole(client, stub):
     report = "error: no start\n --> a.dot:1:1"
-    stub.says("POST", "/pipelines", problem("invalid-pipeline", diagnostics=[{"report": report}]), status=422)
+    found = {"diagnostics": [{"report": report}]}
+    first, second = problem("invalid-pipeline", **found), problem("invalid-pipeline", **found, more_diagnostics=1200)
+    stub.says("POST", "/pipelines", first, second, status=422)
     with pytest.raises(RunError) as caught:
         client.post(body={})
     assert caught.value.message == report
-    found = problem("invalid-pipeline", diagnostics=[{"report": report}], more_diagnostics=1200)
-    stub.says("POST", "/pipelines", found, status=422)
     with pytest.raises(RunError) as caught:
         client.post(body={})
     assert caught.value.message == f"{report}\n\nand 1,200 more findings"

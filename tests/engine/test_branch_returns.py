@@ -254,7 +254,7 @@ def test_ruling_17a_a_goal_gate_that_was_skipped_is_not_satisfied_under_strict_g
     if is_strict:
         assert f"goal_gate_unsatisfied: {place} has not succeeded" in result.reason
     else:
-        assert told == [f"goal gate {place} was skipped"]
+        assert told == [f"goal gate `{place}` was skipped"]
 
 
 @pytest.mark.parametrize(

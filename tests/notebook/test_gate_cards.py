@@ -200,7 +200,7 @@ def test_all_questions_of_all_runs_are_in_one_list_and_answered_there(start, tmp
     assert "A = Approve, R = Again; form: score" in str(inbox)
     with pytest.raises(NoSuchGate, match="2 gates `review` wait"):
         inbox.answer("review", "A")
-    with pytest.raises(NoSuchGate, match="no gate other"):
+    with pytest.raises(NoSuchGate, match="no gate `other`"):
         inbox.answer("other", "A")
     inbox.answer("second/review", "A", form={"score": 3})
     assert second.result(timeout=30).context["human.gate.form.score"] == 3
