@@ -35,6 +35,8 @@ from attractor_nb.model.question import (
     worded_answer,
 )
 from attractor_nb.model.redacted import redacted_answer, redacted_question
+from attractor_nb.model.texts import shown
+from attractor_nb.model.vocabulary.value_forms import label_text
 from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
@@ -336,6 +338,12 @@ class Gate(msgspec.Struct, frozen=True):
     #: The run's own interviewer is asked, and answers by itself: no click is needed.
     is_with_interviewer: bool = False
     answer: Answer | None = None  #: The recorded answer; None while the question waits.
+
+    def __repr__(self) -> str:
+        """One line, with the choices."""
+        choices = ", ".join(f"{option.key} = {label_text(option.label)}" for option in self.question.options)
+        words = f"gate {self.stage}: {self.question.text}{f' ({choices})' if choices else ''}"
+        return f"<{' '.join(shown(words).split())}{'' if self.answer is None else '; answered'}>"
 
     def as_event(self) -> InterviewStarted:
         """The question in its event, which is all that a card needs of it."""

@@ -5,9 +5,10 @@ import contextlib
 import threading
 
 import pytest
+from msgspec.structs import replace
 
 from attractor_nb import Answer, AnswerValue, Option, Question
-from attractor_nb.engine.gates import Gates
+from attractor_nb.engine.gates import Gate, Gates
 from attractor_nb.errors import AlreadyAnswered, AnswerRefused, NoSuchGate, StorageError, TerminalError
 from attractor_nb.interviewers import DeferredInterviewer
 from attractor_nb.model.events import InterviewCompleted, InterviewInformed, InterviewStarted, InterviewTimeout
@@ -342,3 +343,12 @@ def test_ruling_23_an_answer_of_somebody_else_while_the_interviewer_was_asked_st
     assert asked == ["gate:1"]
     assert (answer.selected_option, answer.answered_by) == (OPTIONS[1], "somebody")
     assert gates.names().count("InterviewCompleted") == 1
+
+
+def test_a_gate_reads_as_one_line_with_its_choices():
+    question = Question(
+        "Ship\n\x1b[31mit?", options=OPTIONS, stage="gate", id="gate:1", metadata={"review": ["x" * 900]}
+    )
+    gate = Gate("gate:1", "gate", question, None, 0.0)
+    assert repr(gate) == r"<gate gate: Ship \x1b[31mit? (Y = Yes, N = No)>"
+    assert repr(replace(gate, answer=Answer("Y"))).endswith("; answered>")
