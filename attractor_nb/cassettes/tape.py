@@ -417,25 +417,29 @@ _PRESET: ContextVar[Answer | None] = ContextVar("attractor_recorded_answer", def
 
 
 class PresetInterviewer:
-    """Answers a gate from the recording, or asks the inner interviewer (``Interviewer``)."""
+    """Answers a gate from the recording, or asks the inner interviewer (``Interviewer``).
+
+    Attributes:
+        inner: The inner interviewer.
+    """
 
     def __init__(self, inner: Interviewer) -> None:
-        self._inner = inner
+        self.inner = inner
 
     @property
     def refuses_all(self) -> bool:
         """True if the inner interviewer has no one to ask."""
-        return getattr(self._inner, "refuses_all", False)
+        return getattr(self.inner, "refuses_all", False)
 
     @property
     def waits_for_others(self) -> bool:
         """True if the inner interviewer never answers on its own."""
-        return getattr(self._inner, "waits_for_others", False)
+        return getattr(self.inner, "waits_for_others", False)
 
     async def ask(self, question: Question) -> Answer:
         """The recorded answer, or the inner interviewer's."""
         preset = _PRESET.get()
-        return preset if preset is not None else await call(self._inner.ask, question)
+        return preset if preset is not None else await call(self.inner.ask, question)
 
     async def ask_multiple(self, questions: Sequence[Question]) -> list[Answer]:
         """Several answers."""
@@ -443,7 +447,7 @@ class PresetInterviewer:
 
     async def inform(self, message: str, stage: str) -> None:
         """Pass news on."""
-        await call(self._inner.inform, message, stage)
+        await call(self.inner.inform, message, stage)
 
 
 class RecordedPeople:

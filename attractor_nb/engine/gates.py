@@ -67,6 +67,7 @@ class Gates:
     """All gates of a run: the interviewer that handlers see, and the place where answers are handed in.
 
     Attributes:
+        inner: Who is asked.
         on_change: Told when a gate opens (its ``InterviewStarted``), is over (``InterviewCompleted``,
             ``InterviewTimeout``), or goes without either (None): its run was stopped.
         pauses_run: The run is to be paused once everything under way in it waits here.
@@ -83,7 +84,7 @@ class Gates:
             clock: Time.
             recorded: Interview events of the stage that was cut off, for a resume.
         """
-        self._inner = inner
+        self.inner = inner
         self.pauses_run: bool = getattr(inner, "pauses_run", False)
         self._announce = announce
         self._clock = clock
@@ -151,7 +152,7 @@ class Gates:
         if before is not None and before.deadline is not None:
             # A wall clock that was set back since then must not give more time than there ever was.
             left = min(max(0.0, before.deadline - now), max(0.0, before.deadline - since))
-        is_own = not getattr(self._inner, "waits_for_others", False)
+        is_own = not getattr(self.inner, "waits_for_others", False)
         deadline = None if left is None else now + left
         gate = Gate(question.id, question.stage, question, deadline, since, is_with_interviewer=is_own)
         entry = _Pending(gate, Future(), self._clock.monotonic(), max(0.0, now - since), left)
@@ -190,7 +191,7 @@ class Gates:
         """Ask the interviewer until it gives an answer that the question allows."""
         question = entry.gate.question
         for _ in range(MAX_REFUSALS):
-            answer = await call(self._inner.ask, question)
+            answer = await call(self.inner.ask, question)
             if not isinstance(answer, Answer):  # pyright: ignore[reportUnnecessaryIsInstance] - interviewers may be untyped
                 raise TerminalError(
                     f"the interviewer answered gate `{entry.gate.stage}` with {type(answer).__name__}",
@@ -206,7 +207,7 @@ class Gates:
             try:
                 self._settle(entry, answer if answer.is_skipped else check_answer(question, answer))
             except AnswerRefused as refused:
-                await call(self._inner.inform, str(refused), question.stage)
+                await call(self.inner.inform, str(refused), question.stage)
             except AlreadyAnswered:
                 return None
             else:
@@ -223,20 +224,7 @@ class Gates:
         with self._lock:
             if gate.id in self._answered:
                 raise already_answered(gate.stage, self._answered[gate.id])
-            option = answer.selected_option
-            event = InterviewCompleted(
-                question=gate.question.text,
-                answer=answer.value or answer.text,
-                duration=self._waited(entry),
-                question_id=gate.id,
-                stage=gate.stage,
-                label=option.label if option else "",
-                keys=tuple(chosen.key for chosen in answer.selected_options),
-                text=answer.text,
-                answered_by=answer.answered_by,
-                branch=gate.question.branch,
-                form=answer.form,
-            )
+            event = answered_event(gate.question, answer, self._waited(entry))
             self._announce(event)
             self._answered[gate.id] = event.description.removeprefix(f"{gate.stage}: ")
             self._pending.pop(gate.id, None)
@@ -328,7 +316,7 @@ class Gates:
         """Tell users something, through the log and the interviewer behind."""
         message = redacted(message)
         self._announce(InterviewInformed(message=message, stage=stage))
-        await call(self._inner.inform, message, stage)
+        await call(self.inner.inform, message, stage)
 
 
 def _forget(asked: asyncio.Future[Any]) -> None:
@@ -353,17 +341,15 @@ class Gate(msgspec.Struct, frozen=True):
     answer: Answer | None = None  #: The recorded answer; None while the question waits.
 
     def __repr__(self) -> str:
-        """The question, and below it the recorded answer, or the choices and fields."""
-        question = self.question
-        lines = [f"Gate {self.stage}: {shown(' '.join(question.text.split()))}"]
+        """The question with its choices, or with the recorded answer, in one line."""
+        words = f"gate {self.stage}: {self.question.text}"
         if self.answer is not None:
-            choices = self.answer.selected_options or tuple(filter(None, [self.answer.selected_option]))
-            words = ", ".join(label_text(each.label) for each in choices) or self.answer.text or self.answer.value
-            return f"{lines[0]}\n  answered: {shown(words)} ({who_answered(self.answer.answered_by)})"
-        lines += [f"  [{option.key}] {shown(label_text(option.label))}" for option in question.options]
-        if question.form:
-            lines.append(f"  with {', '.join(entry.name for entry in question.form.fields)}")
-        return "\n".join(lines)
+            chosen = self.answer.selected_options or tuple(filter(None, [self.answer.selected_option]))
+            answer = ", ".join(label_text(each.label) for each in chosen) or self.answer.text or self.answer.value
+            words += f" answered: {answer} ({who_answered(self.answer.answered_by)})"
+        elif choices := ", ".join(f"{option.key} = {label_text(option.label)}" for option in self.question.options):
+            words += f" ({choices})"
+        return f"<{' '.join(shown(words).split())}>"
 
     def as_event(self) -> InterviewStarted:
         """The question in its event, which is all that a card needs of it."""
@@ -382,6 +368,24 @@ class Gate(msgspec.Struct, frozen=True):
 
 
 # Answers as given, before they count, and answers as the log records them.
+
+
+def answered_event(question: Question, answer: Answer, seconds: float) -> InterviewCompleted:
+    """The event of a checked answer, given after so many seconds."""
+    option = answer.selected_option
+    return InterviewCompleted(
+        question=question.text,
+        answer=answer.value or answer.text,
+        duration=seconds,
+        question_id=question.id,
+        stage=question.stage,
+        label=option.label if option else "",
+        keys=tuple(chosen.key for chosen in answer.selected_options),
+        text=answer.text,
+        answered_by=answer.answered_by,
+        branch=question.branch,
+        form=answer.form,
+    )
 
 
 def already_answered(gate: str, answer: str) -> AlreadyAnswered:

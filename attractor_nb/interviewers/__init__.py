@@ -5,7 +5,7 @@ An interviewer knows only questions and answers, not handlers, runs or the noteb
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import OptionError
 from attractor_nb.interviewers.console import ConsoleInterviewer
@@ -52,6 +52,8 @@ NAMED: dict[str, Callable[[], Interviewer]] = {
     "refuse": RefusingInterviewer,
 }
 """The interviewers that an option can name."""
+ELSEWHERE: Final = {"widgets": "load it with  %load_ext attractor_nb"}
+"""Those that a front-end registers (``runtime/handles/presenters.py``), and what makes it do so."""
 
 
 def resolve_interviewer(spec: str | Interviewer | Callable[..., object] | None) -> Interviewer:
@@ -70,8 +72,10 @@ def resolve_interviewer(spec: str | Interviewer | Callable[..., object] | None) 
     if isinstance(spec, str):
         if spec in NAMED:
             return NAMED[spec]()
+        if spec in ELSEWHERE:
+            raise OptionError(f"the interviewer {spec!r} belongs to notebooks, and is not here", hint=ELSEWHERE[spec])
         raise OptionError(
-            f"there is no interviewer {spec!r}{did_you_mean(spec, NAMED)}",
+            f"there is no interviewer {spec!r}{did_you_mean(spec, [*NAMED, *ELSEWHERE])}",
             hint=f"use one of {', '.join(NAMED)}, an interviewer, or a function of a question",
         )
     if isinstance(spec, type):

@@ -227,43 +227,44 @@ class RecordingInterviewer:
     """Wraps an interviewer and records every pair of question and answer.
 
     Attributes:
+        inner: The wrapped interviewer.
         recordings: The pairs so far, in order of the answers.
     """
 
     def __init__(self, inner: Interviewer) -> None:
-        self._inner = inner
+        self.inner = inner
         self.recordings: list[Recording] = []
 
     @property
     def refuses_all(self) -> bool:
         """True if the inner interviewer has no one to ask."""
-        return getattr(self._inner, "refuses_all", False)
+        return getattr(self.inner, "refuses_all", False)
 
     @property
     def waits_for_others(self) -> bool:
         """True if the inner interviewer never answers on its own."""
-        return getattr(self._inner, "waits_for_others", False)
+        return getattr(self.inner, "waits_for_others", False)
 
     @property
     def pauses_run(self) -> bool:
         """True if the inner interviewer pauses the run at its gates."""
-        return getattr(self._inner, "pauses_run", False)
+        return getattr(self.inner, "pauses_run", False)
 
     async def ask(self, question: Question) -> Answer:
         """The inner interviewer's answer, recorded."""
-        answer = await call(self._inner.ask, question)
+        answer = await call(self.inner.ask, question)
         self.recordings.append((question, redacted_answer(answer)))
         return answer
 
     async def ask_multiple(self, questions: Sequence[Question]) -> list[Answer]:
         """The inner interviewer's answers, recorded."""
-        answers = await call(self._inner.ask_multiple, questions)
+        answers = await call(self.inner.ask_multiple, questions)
         self.recordings.extend(zip(questions, map(redacted_answer, answers), strict=True))
         return answers
 
     async def inform(self, message: str, stage: str) -> None:
         """Pass news on."""
-        await call(self._inner.inform, message, stage)
+        await call(self.inner.inform, message, stage)
 
     def save(self, path: Path) -> None:
         """Write the recordings as a cassette, for ``ReplayInterviewer.load`` and for ``run(cassette=…)``.

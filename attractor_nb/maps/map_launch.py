@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, overload
 from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.decisions.planning.recorded_choices import recorded_choices
 from attractor_nb.errors import GraphChanged, InputsChanged, NoSuchRow, OptionError, RunInterrupted
-from attractor_nb.interviewers import DeferredInterviewer, resolve_interviewer
+from attractor_nb.interviewers import DeferredInterviewer
 from attractor_nb.maps.map_view import MapView, map_html, map_summary, rows_table
 from attractor_nb.maps.map_work import MapWork, read_rows, session_of
 from attractor_nb.maps.row_run import ROWS, STAGES, RowTask, Shipment, shipment_of, ships_rows
@@ -20,7 +20,13 @@ from attractor_nb.maps.stored_map import RowCheck, check_outputs
 from attractor_nb.model.states import recorded_status
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.begin import Injected, backend_facts, describe_backend, first_marks, seams_of
-from attractor_nb.runtime.chosen_plugs import Recording, answering_backend, shipping_of, with_cassette
+from attractor_nb.runtime.chosen_plugs import (
+    Recording,
+    answering_backend,
+    named_interviewer,
+    shipping_of,
+    with_cassette,
+)
 from attractor_nb.runtime.handles.handle import Handle, HandleJob, check_host, new_job
 from attractor_nb.runtime.handles.presenters import present
 from attractor_nb.runtime.prepare.declared_inputs import checked_inputs
@@ -165,8 +171,8 @@ def _checked(pipeline: Definition, request: MapRequest, *, is_resume: bool = Fal
     is_shipped = ships_rows(pipeline, options, plan, request.own.ship)
     if request.own.map_dir is not None and options.durability == "none":
         raise OptionError('durability="none" keeps nothing, so there is no map_dir', hint='use durability="fast"')
-    interviewer = resolve_interviewer(options.interviewer or "refuse")
-    if isinstance(interviewer, DeferredInterviewer):
+    interviewer = named_interviewer(options.interviewer or "refuse")
+    if isinstance(interviewer, DeferredInterviewer) or options.interviewer == "widgets":
         raise OptionError(
             "gates of a map cannot be answered by hand: its rows are not handles",
             hint='interviewer="pause" to answer in the directories of its rows, "auto", a function of a question, '

@@ -35,10 +35,15 @@ OPTIONS: Final = {
     "--write": "also write the text to a file",
     "--backend": "what answers prompts",
     "--auto-approve": "answer gates with their first choice",
+    "--gate": "who answers gates",
     "--live": "the live view: auto, on or off",
 }
 _GRAPH: Final = re.compile(r"\bdigraph\s+([A-Za-z_]\w*)")
-_VALUES_OF_OPTION: Final = {"--backend": BACKENDS, "--live": ("auto", "on", "off")}
+_VALUES_OF_OPTION: Final = {
+    "--backend": BACKENDS,
+    "--gate": ("widgets", "auto", "pause", "deferred", "refuse"),
+    "--live": ("auto", "on", "off"),
+}
 
 
 def _no_models(provider: str) -> Sequence[str]:  # noqa: ARG001 - the shape of a list of models

@@ -28,7 +28,12 @@ from attractor_nb.model.vocabulary.option_meanings import OF_A_RUN
 from attractor_nb.notebook.environment import Names, models_in
 from attractor_nb.notebook.past_views import PastViews
 from attractor_nb.notebook.presenting import Presenter
-from attractor_nb.runtime.handles.presenters import register_namer, register_presenter
+from attractor_nb.runtime.handles.presenters import (
+    register_interviewer,
+    register_namer,
+    register_presenter,
+    register_widget,
+)
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
@@ -67,6 +72,8 @@ def load(shell: InteractiveShell) -> None:
     forget_names = register_namer(names.name_of)
     presenter = Presenter(shell, names)
     remove_presenter = register_presenter(presenter.present, presenter.check_wait, presenter.can_click)
+    remove_widget = register_widget(_run_box)
+    remove_interviewer = register_interviewer("widgets", _widget_interviewer)
     forget_cells = stop_runs_with_their_cell(shell)
     shell.events.register("post_run_cell", presenter.offer_to_reopen)
     shell.register_magics(AttractorMagics(shell, presenter))
@@ -94,6 +101,8 @@ def load(shell: InteractiveShell) -> None:
 
     def take_out() -> None:
         remove_presenter()
+        remove_widget()
+        remove_interviewer()
         forget_names()
         forget_cells()
         shell.events.unregister("post_run_cell", presenter.offer_to_reopen)
@@ -103,6 +112,18 @@ def load(shell: InteractiveShell) -> None:
             shell.magics_manager.magics[name].pop(kind, None)
 
     _loaded[shell] = take_out
+
+
+def _widget_interviewer() -> Any:
+    from attractor_nb.notebook.widget_interviewer import WidgetInterviewer  # noqa: PLC0415 - imports widgets
+
+    return WidgetInterviewer()
+
+
+def _run_box(run: Any) -> Any:
+    from attractor_nb.notebook.run_box import RunBox  # noqa: PLC0415 - as above
+
+    return RunBox(run)
 
 
 def unload(shell: InteractiveShell) -> None:
@@ -207,6 +228,7 @@ _RUN_ARGUMENTS: Final = (
     argument("--param", action="append", default=[], metavar="K=V", help=OF_A_RUN["params"]),
     argument("--backend", default=None, help=OF_A_RUN["backend"]),
     argument("--auto-approve", action="store_true", help="answer every gate with its first choice"),
+    argument("--gate", default="", metavar="WHO", help="who answers gates: widgets, auto, pause, deferred, refuse"),
     argument("--live", default="", metavar="MODE", help="live view: auto, on or off"),
 )
 
@@ -330,9 +352,8 @@ class AttractorMagics(Magics):
     def _make(self, source: SourceText | Path, options: Any, params: dict[str, Any]) -> Any:
         from attractor_nb.pipeline.pipeline import Pipeline  # noqa: PLC0415 - %load_ext stays light
 
-        return Pipeline(
-            source, backend=options.backend, interviewer="auto" if options.auto_approve else None, params=params or None
-        )
+        interviewer = _interviewer(options) or None
+        return Pipeline(source, backend=options.backend, interviewer=interviewer, params=params or None)
 
     def _register_functions(self, pipeline: Any) -> None:
         """Register the functions of the notebook that the cell names (``function=count``); not those of its imports."""
@@ -354,10 +375,9 @@ class AttractorMagics(Magics):
         given: dict[str, Any] = {
             "params": params,
             "backend": options.backend,
+            "interviewer": _interviewer(options),
             "trust": getattr(options, "trust", False),
         }
-        if options.auto_approve:
-            given["interviewer"] = "auto"
         before, self._presenter.live_mode = self._presenter.live_mode, options.live
         try:
             return pipeline.run(**{name: value for name, value in given.items() if value})
@@ -373,6 +393,13 @@ class AttractorMagics(Magics):
         known = [key for key, value in names.items() if _is_public_pipeline(key, value)]
         what = f"`{name}` is not a pipeline" if found is not None else f"there is no pipeline `{name}`"
         raise OptionError(what + did_you_mean(name, known), hint=_known(known))
+
+
+def _interviewer(options: Any) -> str:
+    """The interviewer that a magic names; empty for none."""
+    if options.auto_approve and options.gate not in {"", "auto"}:
+        raise OptionError(f"--auto-approve and --gate {options.gate} exclude each other", hint="leave one of them out")
+    return "auto" if options.auto_approve else options.gate
 
 
 def read_params(texts: Iterable[str]) -> dict[str, Any]:

@@ -126,16 +126,22 @@ class Presenter:
 
     def present(self, run: Any) -> None:
         """Show a run, or a map, that is about to start, in the output of the cell that starts it."""
-        if not is_live(probe(self._shell), self.live_mode):
+        around = probe(self._shell)
+        if not around.has_kernel:
             return
         from attractor_nb.maps.map_view import MapView  # noqa: PLC0415 - %load_ext stays light
+        from attractor_nb.notebook.live.live_runs import controls_of  # noqa: PLC0415 - as above
 
-        if isinstance(run.view, MapView):
-            self._present_map(run)
-            return
-        self.open_runs().present(run)
-        self._cells[run] = self._shell.execution_count
-        self._live_run_ids.add(run.id)
+        is_map = isinstance(run.view, MapView)
+        if is_live(around, self.live_mode):
+            if is_map:
+                self._present_map(run)
+            else:
+                self.open_runs().present(run)
+            self._cells[run] = self._shell.execution_count
+            self._live_run_ids.add(run.id)
+        if not is_map and (interviewer := controls_of(run)):
+            interviewer.show(run)
 
     def _present_map(self, run: MapRun) -> None:
         from attractor_nb.notebook.live.live_tables import LiveMap  # noqa: PLC0415 - as above

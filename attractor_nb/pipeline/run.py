@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attractor_nb.interrupts import held_interrupts
 from attractor_nb.pipeline.methods.resume_and_fork import Forking, ResumingRun
 from attractor_nb.runtime.execution import Execution, cast_run
+from attractor_nb.runtime.handles.presenters import widget_of
 from attractor_nb.runtime.prepare.run_options import as_path
 
 if TYPE_CHECKING:
@@ -112,6 +113,16 @@ class RunPast(Execution):
         from attractor_nb.studio.timeline.heat_view import heat  # noqa: PLC0415 - as above
 
         return heat(self, by)
+
+    def widget(self) -> Any:
+        """The run as one box of ipywidgets: status, drawing, a slider over its steps, and questions.
+
+        It follows the run, and can be put wherever a widget can: a tab, a page of Voila, a dashboard.
+
+        Raises:
+            OptionError: No notebook's extension is loaded.
+        """
+        return widget_of(self)
 
     def export_html(self, path: str | PathLike[str] | None = None) -> Path:
         """Write the run as one page that opens without kernel and network.

@@ -22,7 +22,7 @@ from attractor_nb.logs import own_logger
 from attractor_nb.maybe_async import call
 from attractor_nb.protocols import BackendLifetime, Clock, CodergenBackend, Handler, Interviewer, Processes, RunStore
 from attractor_nb.runtime.begin import DEFAULT_RUNS_BASE, RunStart, name_of_backend
-from attractor_nb.runtime.handles.presenters import are_runs_shown
+from attractor_nb.runtime.handles.presenters import are_runs_shown, registered_interviewer
 from attractor_nb.runtime.prepare.run_options import InterviewerSpec, RunOptions, as_path, worker_wait_seconds
 from attractor_nb.storage.cache_store import CacheStore
 from attractor_nb.storage.files.disk import Disk
@@ -63,7 +63,16 @@ def interviewer_of(named: InterviewerSpec, *, is_waited_for: bool) -> Interviewe
     """
     if named is None and (are_runs_shown() or not is_waited_for):
         return resolve_interviewer("deferred")
-    return resolve_interviewer(named)
+    return named_interviewer(named)
+
+
+def named_interviewer(named: InterviewerSpec) -> Interviewer:
+    """The interviewer that an option names, one of a front-end among them.
+
+    Raises:
+        OptionError: It names none.
+    """
+    return registered_interviewer(named) or resolve_interviewer(named)
 
 
 def has_interviewer(options: RunOptions) -> bool:
@@ -73,7 +82,7 @@ def has_interviewer(options: RunOptions) -> bool:
     """
     if options.interviewer is None:
         return are_runs_shown()
-    return not getattr(resolve_interviewer(options.interviewer), "refuses_all", False)
+    return not getattr(named_interviewer(options.interviewer), "refuses_all", False)
 
 
 def cache_directory(options: RunOptions) -> Path | None:

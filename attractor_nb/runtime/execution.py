@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.events import EventObserver
     from attractor_nb.model.outcome import Outcome
     from attractor_nb.model.stop import Stop
+    from attractor_nb.protocols import Interviewer
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.handles import cache_verdict
     from attractor_nb.runtime.handles.cache_verdict import Why
@@ -345,6 +346,14 @@ def child_places(run: Execution) -> Mapping[str, Execution | Path]:
     followed, live = run._followed, run._live_children  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - no name that people call
     recorded = {name: run.logs_root / root for name, root in followed.known.child_roots.items()}
     return {**recorded, **(live() if live else {})}
+
+
+def interviewer_of_run(run: Execution) -> Interviewer | None:
+    """Who is asked at the gates of a run, behind what records or replays the answers; None for one that was loaded."""
+    asked: Any = run._gates  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - as above
+    while (inner := getattr(asked, "inner", None)) is not None:
+        asked = inner
+    return asked
 
 
 def failures_of(run: Execution) -> Failures | None:

@@ -29,7 +29,6 @@ from attractor_nb.handlers.handler_registry import ConditionalHandler, ExitHandl
 from attractor_nb.handlers.manager_loop import ManagerLoopHandler, SubPipelineHandler
 from attractor_nb.handlers.tool import ToolHandler
 from attractor_nb.handlers.wait_human import WaitHumanHandler
-from attractor_nb.interviewers import resolve_interviewer
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.allowed_tools import declared_servers, read_allowed_tools
 from attractor_nb.model.events import InstructionGiven, PipelineStarted
@@ -49,6 +48,7 @@ from attractor_nb.runtime.chosen_plugs import (
     feed_of,
     inner_interviewer,
     interviewer_of,
+    named_interviewer,
     on_tape,
     recording_interviewer_for,
     shipped_plugs,
@@ -301,7 +301,7 @@ def check_plugs(
         if is_provider(answering):
             tools = partial(_check_tools, functions, is_elsewhere=options.executor is not None)
             _check_asking(graph, tools)
-    resolve_interviewer(options.interviewer)
+    named_interviewer(options.interviewer)
     check_shipping(options, handlers)
     check_places(options, graph)
 

@@ -141,6 +141,20 @@ white-space:pre-wrap;overflow-wrap:anywhere}
 """
 
 
+_GATE_RULES: Final = """
+&.attractor-gate{color:var(--ink);font:13px/1.45 SANS;max-width:100%}
+&.attractor-gate .title{margin:0;font-size:14px;font-weight:600;white-space:pre-wrap;overflow-wrap:anywhere}
+& .about,& .hint{color:var(--dim);font-size:12px;overflow-wrap:anywhere}
+& .detail{white-space:pre-wrap;overflow-wrap:anywhere;margin:4px 0 0}
+& .label{font-weight:500}
+& .problem{color:var(--fail-line);font-size:12px;white-space:pre-wrap;overflow-wrap:anywhere}
+& .line{white-space:pre-wrap;overflow-wrap:anywhere}
+& .answered .sign{color:var(--success-line);font-weight:700}
+& summary{cursor:pointer;color:var(--dim);font:12px MONO;overflow-wrap:anywhere}
+& .material{max-height:360px;overflow:auto}
+"""
+
+
 @cache
 def findings_css() -> str:
     """The style sheet of a table of findings."""
@@ -175,6 +189,12 @@ def inspection_css() -> str:
 def map_css() -> str:
     """The style sheet of a table of a map's rows."""
     return _output_sheet(_MAP_RULES)
+
+
+@cache
+def gate_css() -> str:
+    """The style sheet of the words of a gate's controls."""
+    return _output_sheet(_GATE_RULES)
 
 
 def _output_sheet(rules: str) -> str:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.decisions.gate_choices import form_words
 from attractor_nb.model.events import InterviewCompleted, InterviewStarted, InterviewTimeout
-from attractor_nb.model.question import QuestionType, who_answered
+from attractor_nb.model.question import BY_CLICK, BY_INBOX, QuestionType, name_and_way, who_answered
 from attractor_nb.model.vocabulary.value_forms import label_text
 from attractor_nb.views.texts.prose import prose_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+PEOPLE: Final = frozenset({BY_CLICK, BY_INBOX, "call"})
+"""Sources of answers that another card announces as given elsewhere; those of interviewers need no announcement."""
 
 
 def plain_question(event: InterviewStarted, *, key: str = "", about: str = "", resume: str = "") -> dict[str, Any]:
@@ -32,7 +35,7 @@ def plain_question(event: InterviewStarted, *, key: str = "", about: str = "", r
         "kind": event.kind or QuestionType.MULTIPLE_CHOICE.value,
         "choices": [{"key": choice, "label": label_text(label)} for choice, label in event.options],
         "form": dict(event.form),
-        "materials": _materials(event.metadata.get("review")),
+        "materials": plain_materials(event.metadata.get("review")),
         "since": event.time,
         "deadline": event.deadline,
         "how": "",
@@ -40,7 +43,7 @@ def plain_question(event: InterviewStarted, *, key: str = "", about: str = "", r
     }
 
 
-def _materials(given: Any) -> list[dict[str, Any]]:
+def plain_materials(given: Any) -> list[dict[str, Any]]:
     """The texts under review, each with its tree (``prose.py``); what is in metadata may be anybody's."""
     parts = cast("list[Any]", given) if isinstance(given, list) else []
     mappings = [cast("Mapping[str, Any]", part) for part in parts if isinstance(part, dict)]
@@ -61,6 +64,12 @@ def settled_words(event: InterviewCompleted | InterviewTimeout) -> str:
     filled = f" ({_shortened(form_words(event.form))})" if event.form else ""
     by = who_answered(event.answered_by)
     return ", ".join(part for part in (f"{_shortened(label)}{filled}", f"by {by}" if by else "", after) if part)
+
+
+def elsewhere_words(event: InterviewCompleted | InterviewTimeout) -> str:
+    """The words before ``settled_words`` on a card that took no answer: empty, or ``answered elsewhere: ``."""
+    is_person = isinstance(event, InterviewCompleted) and name_and_way(event.answered_by)[1] in PEOPLE
+    return "answered elsewhere: " if is_person else ""
 
 
 def _spell(seconds: float) -> str:

@@ -123,6 +123,14 @@ def test_auto_approve_answers_gates(shell):
     assert run(shell, "gated.run(wait=True)").is_success
 
 
+def test_gate_names_who_answers(shell, capsys):
+    gated = HELLO.replace("greet [", "greet [shape=hexagon, ")
+    run(shell, f"%%attractor gated --gate auto\n{gated}")
+    assert run(shell, "gated.run(wait=True)").is_success
+    assert not shell.run_cell(f"%%attractor other --gate widgets --auto-approve\n{gated}").success
+    assert "--auto-approve and --gate widgets exclude each other" in capsys.readouterr().out
+
+
 def test_a_wrong_option_is_one_line(shell, capsys):
     assert not shell.run_cell(f"%%attractor hello --nope\n{HELLO}").success
     captured = capsys.readouterr()

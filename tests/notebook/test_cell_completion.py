@@ -208,6 +208,7 @@ def completed():
         pytest.param("%%attractor x --p|\ndigraph g { }", ["--param"], "--p", id="an option"),
         pytest.param('%%attractor x --param ti|\ndigraph g { inputs="ticket" }', ["ticket="], "ti", id="an input"),
         pytest.param("%%attractor x --live |", ["auto", "on", "off"], "", id="an option's value"),
+        pytest.param("%%attractor x --gate w|", ["widgets"], "w", id="who answers"),
     ],
 )  # fmt: skip
 def test_a_shell_offers_what_fits_first(completed, marked, words, replaced):

@@ -17,8 +17,8 @@ OF_A_RUN: Final = {
     "params": "The inputs of the run, by name; the context has them before the first stage.",
     "backend": "The backend for prompts: simulated, local, llm, claude, codex, gemini, a function or a backend.",
     "interviewer": "The interviewer at gates: auto, console, deferred (run.answer), pause (the run stops there, "
-    "answered later), refuse, a function or an interviewer; by default the view of the run, or the terminal when "
-    "there is none.",
+    "answered later), refuse, widgets (in a notebook), a function or an interviewer; by default the view of the run, "
+    "or the terminal when there is none.",
     "trust": "Trust the commands of a pipeline from another source, for this call: True, or their hash.",
     "max_steps": "Stop after this many stages.",
     "max_node_visits": "Stop after this many visits to one node.",

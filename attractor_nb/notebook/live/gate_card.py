@@ -26,13 +26,13 @@ from IPython.display import DisplayHandle, display
 from attractor_nb.account import signed_here
 from attractor_nb.errors import AlreadyAnswered, AnswerRefused, AttractorError, NoSuchGate
 from attractor_nb.model.events import Event, InterviewCompleted, InterviewStarted, InterviewTimeout
-from attractor_nb.model.question import BY_CLICK, BY_INBOX, name_and_way
+from attractor_nb.model.question import BY_INBOX
 from attractor_nb.notebook.live.painting import LoopPainter, ThreadPainter
 from attractor_nb.notebook.saved_output import bundle_of, placed
 from attractor_nb.runtime.wired_run import ENDED, listen, runs_under_way
 from attractor_nb.studio.history.waiting_gates import Inbox, WaitingGate, question_here, resume_call
 from attractor_nb.views.frontend import script, widget_styles
-from attractor_nb.views.shown_questions import plain_question, settled_words
+from attractor_nb.views.shown_questions import elsewhere_words, plain_question, settled_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.execution import Execution
 
 
-PEOPLE: Final = frozenset({BY_CLICK, BY_INBOX, "call"})
-"""Sources of answers that another card announces as given elsewhere; those of interviewers need no announcement."""
 NONE_WAITS: Final = "No question is open; the next one appears here."
 MAX_LINES: Final = 50
 """Past answers that are kept on the screen."""
@@ -105,9 +103,10 @@ class GateCards(anywidget.AnyWidget):
             if not any(each["key"] == key for each in self.gates):
                 return
             if event is not None:
+                elsewhere = "" if key in self._handed_in else elsewhere_words(event)
                 line = {
                     "is_answered": not isinstance(event, InterviewTimeout),
-                    "words": about + self._place(key, event) + settled_words(event),
+                    "words": about + elsewhere + settled_words(event),
                 }
                 self.answers = [*self.answers, line][-MAX_LINES:]
             self._handed_in.discard(key)
@@ -132,14 +131,6 @@ class GateCards(anywidget.AnyWidget):
         except AttractorError as refused:
             fields = refused.fields if isinstance(refused, AnswerRefused) else {}
             self._refuse(handed.gate, "" if fields and "" not in fields else str(refused), fields=fields)
-
-    def _place(self, key: str, event: InterviewCompleted | InterviewTimeout) -> str:
-        is_elsewhere = (
-            not isinstance(event, InterviewTimeout)
-            and name_and_way(event.answered_by)[1] in PEOPLE
-            and key not in self._handed_in
-        )
-        return "answered elsewhere: " if is_elsewhere else ""
 
     def _refuse(
         self, key: str, message: str, *, fields: Mapping[str, str] | None = None, is_final: bool = False

@@ -98,6 +98,7 @@ class LiveRun:
         is_followed: bool = True,
         output: Output | None = None,
         key: str = "",
+        has_cards: bool = True,
         inspect: Callable[[Any, dict[str, Any]], dict[str, Any]] = answer_inspection,
         debug: Callable[[Any, dict[str, Any]], dict[str, Any]] = answer_debugging,
     ) -> None:
@@ -109,12 +110,14 @@ class LiveRun:
             is_followed: Whether it is about to start; otherwise it is shown in its current state.
             output: Where it is kept already.
             key: Of the place; a new one by default.
+            has_cards: Whether its questions are shown here, and not by its interviewer.
             inspect: Answers the inspector's questions about the run.
             debug: Does what the debugger's bar asks for.
         """
         self.run = run
         self.key = key or urandom(8).hex()
         self._views = views
+        self._has_cards = has_cards
         # A copy of what is active, for that changes in the engine's thread; nothing here shows attempts.
         self._view = copy.deepcopy(replace(run.view, attempts={})) if is_followed else run.view
         self._is_over = not is_followed
@@ -142,6 +145,7 @@ class LiveRun:
     def _make_graph_view(self, inspect: Any, debug: Any, *, is_followed: bool) -> GraphView:
         run, graph = self.run, self.run.graph
         types = {node.handler_type for _, node in _with_those_below(graph)}
+        has_gates = is_followed and self._has_cards and GATE_TYPE in types
         return GraphView(
             on_answer=self._hand_in,
             on_stop=run.cancel,
@@ -155,8 +159,8 @@ class LiveRun:
             place=self.key,
             has_beats=is_followed and HAS_THREADS,
             has_output=not types.isdisjoint(SPEAKING_TYPES),
-            has_gates=is_followed and GATE_TYPE in types,
-            none=NONE_WAITS if is_followed and GATE_TYPE in types else "",
+            has_gates=has_gates,
+            none=NONE_WAITS if has_gates else "",
         )
 
     @property
@@ -210,9 +214,7 @@ class LiveRun:
                 case PipelineStarted() | PipelineResumed():
                     self._started = event.time
                 case InterviewStarted():
-                    self._questions[event.question_id] = event
-                    self.graph_view.ask(plain_question(event, resume=resume_call(self.run.logs_root)))
-                    self._is_kept = False
+                    self._ask(event)
                 case InterviewCompleted() | InterviewTimeout():
                     self._questions.pop(event.question_id, None)
                     self.graph_view.settle(event.question_id, event)
@@ -230,6 +232,12 @@ class LiveRun:
         if delta:
             self.graph_view.show(delta)
         self._keep()
+
+    def _ask(self, event: InterviewStarted) -> None:
+        self._questions[event.question_id] = event
+        self._is_kept = False
+        if self._has_cards:
+            self.graph_view.ask(plain_question(event, resume=resume_call(self.run.logs_root)))
 
     def _beat(self) -> None:
         self.graph_view.beat()

@@ -13,6 +13,7 @@ from time import localtime, strftime
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.notebook.live.kept_output import final_answer, show_kept
+from attractor_nb.runtime.execution import Execution, interviewer_of_run
 from attractor_nb.runtime.wired_run import runs_under_way
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ class LiveRuns:
         # Widgets take a while to import: the picture is there before.
         from attractor_nb.notebook.live.live_run import LiveRun  # noqa: PLC0415 - as above
 
-        view = LiveRun(run, views=self, is_followed=is_followed, output=output, key=key)
+        has_cards = controls_of(run) is None
+        view = LiveRun(run, views=self, is_followed=is_followed, output=output, key=key, has_cards=has_cards)
         with self._changes:
             self._views.append(view)
         self.let_go()
@@ -111,6 +113,12 @@ class LiveRuns:
             view.close()
         for view in others:
             view.look_beside()
+
+
+def controls_of(run: object) -> Any:
+    """The interviewer of a run that shows controls of its own (``interviewer="widgets"``), or None."""
+    asked = interviewer_of_run(run) if isinstance(run, Execution) else None
+    return asked if getattr(asked, "shows_controls", False) else None
 
 
 def _words(run: Any) -> str:

@@ -1,4 +1,6 @@
-"""Registry of presenters, which show runs: the notebook registers itself, so nothing below depends on it.
+"""Registry of what a front-end has for runs: presenters, which show them, and interviewers.
+
+The notebook registers itself, so nothing below depends on it.
 
 A presenter is called in the thread that called ``pipeline.run()``, just before the engine starts:
 in a notebook that is the thread of the cell whose output the live view belongs to.
@@ -7,10 +9,13 @@ in a notebook that is the thread of the cell whose output the live view belongs 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+from attractor_nb.errors import OptionError
 
 if TYPE_CHECKING:
     from attractor_nb.engine.gates import Gate
+    from attractor_nb.protocols import Interviewer
 
 
 class Presentable(Protocol):
@@ -47,10 +52,13 @@ class Namer(Protocol):
 
 
 Presenter = Callable[[Presentable], None]
+WidgetMaker = Callable[[Any], Any]
 _presenters: list[Presenter] = []
 _waiting_rules: list[WaitingRule] = []
 _click_rules: list[ClickRule] = []
 _namers: list[Namer] = []
+_widget_makers: list[WidgetMaker] = []
+_interviewers: dict[str, Callable[[], Interviewer]] = {}
 
 
 def register_presenter(
@@ -72,6 +80,53 @@ def register_presenter(
             _click_rules.remove(click_rule)
 
     return remove
+
+
+def register_widget(make: WidgetMaker) -> Callable[[], None]:
+    """Make runs widgets (``run.widget()``); returns how to stop that."""
+    _widget_makers.append(make)
+
+    def remove() -> None:
+        if make in _widget_makers:
+            _widget_makers.remove(make)
+
+    return remove
+
+
+def widget_of(run: Presentable) -> Any:
+    """A run as a widget of the front-end.
+
+    Raises:
+        OptionError: No front-end is here that has widgets.
+    """
+    if not _widget_makers:
+        raise OptionError(
+            "run.widget() belongs to notebooks, and no notebook's extension is loaded here",
+            hint="%load_ext attractor_nb, or from attractor_nb.notebook.run_box import RunBox: RunBox(run)",
+        )
+    return _widget_makers[-1](run)
+
+
+def register_interviewer(name: str, make: Callable[[], Interviewer]) -> Callable[[], None]:
+    """Give an interviewer a name for options; returns how to stop that.
+
+    Args:
+        name: The name.
+        make: Makes it, cheaply: an option is resolved more often than a question is asked.
+    """
+    _interviewers[name] = make
+
+    def remove() -> None:
+        if _interviewers.get(name) is make:
+            del _interviewers[name]
+
+    return remove
+
+
+def registered_interviewer(name: object) -> Interviewer | None:
+    """A new interviewer of a name that a front-end has registered; None for every other option."""
+    make = _interviewers.get(name) if isinstance(name, str) else None
+    return None if make is None else make()
 
 
 def register_namer(namer: Namer) -> Callable[[], None]:
