@@ -34,16 +34,18 @@ if TYPE_CHECKING:
     from attractor_nb.studio.estimate.preflight import Preflight
     from attractor_nb.studio.estimate.run_estimate import Estimate, ModelReport
     from attractor_nb.transforms import splicing
-    from attractor_nb.views import findings_table, mermaid, text_table
+    from attractor_nb.views import findings_table, graphviz_source, mermaid, text_table
     from attractor_nb.views.drawings import svg
 else:
     estimated_usage = later("attractor_nb.studio.estimate.estimated_usage")
+    from attractor_nb.views.graphviz_source import GraphvizSource
     run_estimate = later("attractor_nb.studio.estimate.run_estimate")
     findings_table = later("attractor_nb.views.findings_table")
     lint_report = later("attractor_nb.studio.edit.lint_report")
     mermaid = later("attractor_nb.views.mermaid")
     preflight = later("attractor_nb.studio.estimate.preflight")
     declared_inputs = later("attractor_nb.runtime.prepare.declared_inputs")
+    graphviz_source = later("attractor_nb.views.graphviz_source")
     svg = later("attractor_nb.views.drawings.svg")
     text_table = later("attractor_nb.views.text_table")
     splicing = later("attractor_nb.transforms.splicing")
@@ -179,6 +181,14 @@ class Previewing(Definition):
         return "\n".join(parts)
 
     __repr__ = __str__
+    def to_graphviz(self) -> GraphvizSource:
+        """The graph for Graphviz's own layout engines and formats: a ``graphviz.Source``, which a notebook shows.
+
+        ``.engine`` and ``.format`` choose, ``.pipe()`` gives the picture, ``.render()`` writes it, ``.view()`` opens
+        it. It needs Graphviz: the program ``dot``, or the extra ``graphviz``.
+        """
+        return graphviz_source.graphviz_source(self.graph)
+
 
     # Not of DisplayedPicture: what imports the class loads no view.
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002 - the signature of Jupyter's hook

@@ -202,7 +202,10 @@ def test_a_named_format_needs_no_suffix_of_its_own(command, sources, arguments):
     ("arguments", "words"),
     [
         (["-o", "x.svgg"], '.svgg is the suffix of no format; did you mean ".svg"?'),
-        (["-o", "x.pdf"], "use one of .svg, .png, .dot, .gv, .json, .mmd, .mermaid, .txt, or name the format"),
+        (["-o", "x.docx"], "use one of .svg, .png, .dot, .gv, .json, .mmd, .mermaid, .txt, .pdf, .ps, .eps, .jpg"),
+        (["-o", "x.pdf"], "name its layout engine: --engine dot"),
+        (["--engine", "dot", "-f", "text"], "--engine and --format text contradict each other"),
+        (["--engine", "dot", "-f", "pdf"], "a PDF picture needs a file"),
         (["-f", "svg", "-o", "x.png"], "--format svg and -o x.png contradict each other"),
         (["--json", "-o", "x.dot"], "--format json and -o x.dot contradict each other"),
         (["-f", "png"], "a PNG picture needs a file"),
