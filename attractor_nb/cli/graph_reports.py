@@ -323,6 +323,16 @@ def show_estimate(file: str, *, params: Mapping[str, Any], bounds: Mapping[str, 
     return ExitCode.SUCCESS
 
 
+def show_analysis(file: str, *, params: Mapping[str, Any], is_json: bool) -> ExitCode:
+    """Print what holds for all runs, and what the rules on demand find."""
+    found = read_pipeline(file).analyse(params)
+    if is_json:
+        print_json({**found.to_plain(), "diagnostics": [diagnostic_plain(entry) for entry in found.findings]})
+    else:
+        print(found)
+    return ExitCode.SUCCESS
+
+
 def show_models(file: str, *, is_json: bool) -> ExitCode:
     """Print who answers each prompt, and which rule says so."""
     found = read_pipeline(file).models()

@@ -224,6 +224,33 @@ def _mask():
     return mask
 
 
+@pytest.mark.parametrize(
+    ("arguments", "beginning"),
+    [
+        (["--engine", "neato", "-o", "x.pdf"], b"%PDF"),
+        (["--engine", "circo", "-o", "x.png"], b"\x89PNG"),
+        (["--engine", "dot", "-o", "x"], b"<?xml"),
+        (["--engine", "twopi", "-f", "dot", "-o", "x"], b"digraph"),
+    ],
+    ids=["pdf", "png", "svg by default", "dot with places"],
+)
+def test_graphviz_draws_with_its_engines(command, sources, arguments, beginning):
+    ended = command("graph", "review.dot", *arguments)
+    assert (ended.code, ended.out, ended.err) == (0, "", "")
+    assert (sources / arguments[-1]).read_bytes().startswith(beginning)
+
+
+def test_a_picture_of_graphviz_goes_to_standard_output(command, sources):
+    assert command("graph", "review.dot", "--engine", "dot").out.startswith("<?xml")
+
+
+def test_analyse_prints_tables_or_json(command, sources):
+    assert "every run passes" in command("analyse", "review.dot").out
+    plain = json.loads(command("analyse", "review.dot", "--json").out)
+    assert {"must_pass", "critical_path", "loops", "diagnostics"} <= plain.keys()
+    assert command("analyse", "broken.dot").code == 2
+
+
 def test_graph_into_no_directory_is_our_error(command, sources):
     ended = command("graph", "review.dot", "-o", "no/where.txt")
     assert ended.code == 2

@@ -131,6 +131,22 @@ def estimate(file: File, *, params: dict[str, Any], bounds: dict[str, Any], is_j
     return show_estimate(file, params=params, bounds=bounds, is_json=is_json)
 
 
+ANALYSE_HELP = """Say what holds for all runs: what each passes, loops, gates that can be avoided.
+
+\b
+  attractor-nb analyse review.dot
+  attractor-nb analyse review.dot --json | jq .must_pass
+"""
+
+
+@with_options("params", run_params)
+def analyse(file: File, *, params: dict[str, Any], is_json: Json = False) -> int:
+    """Say what holds for all runs."""
+    from attractor_nb.cli.graph_reports import show_analysis  # noqa: PLC0415 - as above
+
+    return show_analysis(file, params=params, is_json=is_json)
+
+
 MODELS_HELP = """List the model for each prompt, and the rule that selects it.
 
 \b
