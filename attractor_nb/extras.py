@@ -6,6 +6,8 @@ Each import of a package that is no dependency is made after a look here, so tha
 from __future__ import annotations
 
 import importlib.util
+import shutil
+import sysconfig
 from typing import Final, NamedTuple
 
 
@@ -14,6 +16,7 @@ class Extra(NamedTuple):
 
     packages: tuple[str, ...]  #: The packages that this package imports from it.
     purpose: str  #: The feature that needs them.
+    programs: tuple[str, ...] = ()  #: The programs of which it needs one; the last one comes with the extra.
 
 
 EXTRAS: Final = {
@@ -25,6 +28,7 @@ EXTRAS: Final = {
     "mcp": Extra(("mcp", "httpx2"), "MCP servers"),
     "server": Extra(("starlette", "uvicorn"), "`attractor-nb serve`"),
     "proxy": Extra(("jupyter_server_proxy", "starlette", "uvicorn"), "runs and graphs in JupyterLab"),
+    "graphviz": Extra((), "Graphviz's layout engines", ("dot", "graphviz-pure")),
     "png": Extra(("resvg_py",), "PNG pictures"),
     "tracing": Extra(("opentelemetry.trace",), "traces"),
     "dask": Extra(("distributed",), "workers of a Dask cluster"),
@@ -41,8 +45,17 @@ def has_package(name: str) -> bool:
 
 
 def missing_packages(extra: str) -> list[str]:
-    """The packages of an extra that are not installed."""
-    return [name for name in EXTRAS[extra].packages if not has_package(name)]
+    """The packages of an extra that are not installed, and its program where none is."""
+    wanted = EXTRAS[extra]
+    missing = [name for name in wanted.packages if not has_package(name)]
+    return missing if not wanted.programs or find_program(extra) else [*missing, wanted.programs[-1]]
+
+
+def find_program(extra: str) -> str | None:
+    """The first program of an extra that is there: on the path, or beside this Python, as in a kernel's environment."""
+    scripts = sysconfig.get_path("scripts")
+    places = (shutil.which(name) or shutil.which(name, path=scripts) for name in EXTRAS[extra].programs)
+    return next((place for place in places if place), None)
 
 
 def install_command(extra: str) -> str:

@@ -151,6 +151,7 @@ class RootCommands(Commands):
         QuickCommand("commands", graph_commands.commands, graph_commands.COMMANDS_HELP),
         QuickCommand("models", graph_commands.models, graph_commands.MODELS_HELP),
         QuickCommand("estimate", graph_commands.estimate, graph_commands.ESTIMATE_HELP),
+        QuickCommand("analyse", graph_commands.analyse, graph_commands.ANALYSE_HELP),
         QuickCommand("graph", graph_commands.graph, graph_commands.GRAPH_HELP),
         QuickCommand("handlers", graph_commands.handlers, graph_commands.HANDLERS_HELP),
         QuickCommand("runs", directory_commands.runs, directory_commands.RUNS_HELP),

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.cli.option_choices import GraphFormat
+from attractor_nb.cli.option_choices import Engine, GraphFormat
 from attractor_nb.cli.reporting import (
     ExitCode,
     diagnostic_plain,
@@ -27,7 +27,7 @@ from attractor_nb.model.states import NodeStatus
 from attractor_nb.model.texts import did_you_mean
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.storage.cache_store import CacheStore
-from attractor_nb.storage.files.user_files import write_file
+from attractor_nb.storage.files.user_files import write_bytes, write_file
 from attractor_nb.storage.own_places import refuse_linked
 from attractor_nb.views.table import aligned, one_line
 
@@ -149,20 +149,29 @@ def fix_findings(file: str, *, is_written: bool, is_strict: bool) -> ExitCode:
     return _code_of(left, is_strict=is_strict)
 
 
-def show_graph(file: str, given: GraphFormat | None, output: Path | None) -> ExitCode:
+def show_graph(file: str, given: GraphFormat | None, output: Path | None, engine: Engine | None = None) -> ExitCode:
     """Print a graph, or write it to a file. Lint errors do not keep it from being drawn.
 
     Args:
         file: The pipeline.
         given: The format; None for that of the suffix of ``output``.
         output: The file; None for stdout.
+        engine: The layout engine of Graphviz, which draws it; None for our own drawing.
     """
     check_output(output, file)
-    graph_format = _chosen_format(given, output)
+    graph_format = _chosen_format(given, output, engine)
+    if graph_format in {GraphFormat.PNG, *_OF_GRAPHVIZ} and output is None:
+        raise OptionError(f"a {graph_format.upper()} picture needs a file", hint=f"-o FILE.{graph_format}")
     pipeline = read_pipeline(file)
-    if graph_format is GraphFormat.PNG:
+    if engine is not None:
+        picture: bytes = pipeline.to_graphviz().pipe(graph_format, engine=engine, quiet=True)
         if output is None:
-            raise OptionError("a PNG picture needs a file", hint="-o FILE.png")
+            print_source(picture.decode("utf-8"))
+        else:
+            write_bytes(output, picture)
+        return ExitCode.SUCCESS
+    if graph_format is GraphFormat.PNG:
+        assert output is not None, "it is binary"
         pipeline.to_png(output)
         return ExitCode.SUCCESS
     if graph_format is GraphFormat.JSON and output is None:
@@ -176,6 +185,10 @@ def show_graph(file: str, given: GraphFormat | None, output: Path | None) -> Exi
     return ExitCode.SUCCESS
 
 
+_OF_GRAPHVIZ: Final = (
+    *(GraphFormat.PDF, GraphFormat.PS, GraphFormat.EPS),
+    *(GraphFormat.JPG, GraphFormat.GIF, GraphFormat.WEBP),
+)
 _SUFFIXES: Final = {
     ".svg": GraphFormat.SVG,
     ".png": GraphFormat.PNG,
@@ -185,11 +198,22 @@ _SUFFIXES: Final = {
     ".mmd": GraphFormat.MERMAID,
     ".mermaid": GraphFormat.MERMAID,
     ".txt": GraphFormat.TEXT,
+    **{f".{each}": each for each in _OF_GRAPHVIZ},
 }
+_NOT_OF_GRAPHVIZ: Final = frozenset({GraphFormat.TEXT, GraphFormat.JSON, GraphFormat.MERMAID})
 
 
-def _chosen_format(given: GraphFormat | None, output: Path | None) -> GraphFormat:
-    """The format that the option or the suffix of the file names; text where neither does."""
+def _chosen_format(given: GraphFormat | None, output: Path | None, engine: Engine | None) -> GraphFormat:
+    """The format that the option or the suffix of the file names; text, or Graphviz's SVG, where neither does."""
+    chosen = _named_format(given, output) or (GraphFormat.TEXT if engine is None else GraphFormat.SVG)
+    if engine is None and chosen in _OF_GRAPHVIZ:
+        raise OptionError(f"Graphviz alone writes {chosen}", hint=f"name its layout engine: --engine {Engine.DOT}")
+    if engine is not None and chosen in _NOT_OF_GRAPHVIZ:
+        raise OptionError(f"--engine and --format {chosen} contradict each other", hint="leave --engine out")
+    return chosen
+
+
+def _named_format(given: GraphFormat | None, output: Path | None) -> GraphFormat | None:
     suffix = "" if output is None else output.suffix.lower()
     named = _SUFFIXES.get(suffix)
     if given is None and suffix and named is None:
@@ -199,7 +223,7 @@ def _chosen_format(given: GraphFormat | None, output: Path | None) -> GraphForma
         )
     if given is not None and named not in {None, given, GraphFormat.TEXT}:
         raise OptionError(f"--format {given} and -o {output} contradict each other", hint="leave --format out")
-    return given or named or GraphFormat.TEXT
+    return given or named
 
 
 def _drawn(pipeline: Pipeline, graph_format: GraphFormat) -> str:
@@ -301,6 +325,16 @@ def show_estimate(file: str, *, params: Mapping[str, Any], bounds: Mapping[str, 
     found = read_pipeline(file).estimate(params, **bounds)
     if is_json:
         print_json(found.to_plain())
+    else:
+        print(found)
+    return ExitCode.SUCCESS
+
+
+def show_analysis(file: str, *, params: Mapping[str, Any], is_json: bool) -> ExitCode:
+    """Print what holds for all runs, and what the rules on demand find."""
+    found = read_pipeline(file).analyse(params)
+    if is_json:
+        print_json({**found.to_plain(), "diagnostics": [diagnostic_plain(entry) for entry in found.findings]})
     else:
         print(found)
     return ExitCode.SUCCESS

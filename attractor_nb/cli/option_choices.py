@@ -88,6 +88,25 @@ class GraphFormat(StrEnum):
     JSON = "json"
     MERMAID = "mermaid"
     PNG = "png"
+    PDF = "pdf"
+    PS = "ps"
+    EPS = "eps"
+    JPG = "jpg"
+    GIF = "gif"
+    WEBP = "webp"
+
+
+class Engine(StrEnum):
+    """A layout engine of Graphviz."""
+
+    DOT = "dot"
+    NEATO = "neato"
+    FDP = "fdp"
+    SFDP = "sfdp"
+    CIRCO = "circo"
+    TWOPI = "twopi"
+    OSAGE = "osage"
+    PATCHWORK = "patchwork"
 
 
 class Shell(StrEnum):

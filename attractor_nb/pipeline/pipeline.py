@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline import run
     from attractor_nb.pipeline.run import Run
     from attractor_nb.runtime.prepare import declared_inputs
+    from attractor_nb.studio.analysis import analysis
+    from attractor_nb.studio.analysis.analysis import Analysis
     from attractor_nb.studio.edit import lint_report
     from attractor_nb.studio.edit.editor import Editor
     from attractor_nb.studio.edit.lint_report import LintReport
@@ -34,13 +36,16 @@ if TYPE_CHECKING:
     from attractor_nb.studio.estimate.preflight import Preflight
     from attractor_nb.studio.estimate.run_estimate import Estimate, ModelReport
     from attractor_nb.transforms import splicing
-    from attractor_nb.views import findings_table, mermaid, text_table
+    from attractor_nb.views import findings_table, graphviz_source, mermaid, text_table
     from attractor_nb.views.drawings import svg
+    from attractor_nb.views.graphviz_source import GraphvizSource
 else:
+    analysis = later("attractor_nb.studio.analysis.analysis")
     estimated_usage = later("attractor_nb.studio.estimate.estimated_usage")
     run_estimate = later("attractor_nb.studio.estimate.run_estimate")
     findings_table = later("attractor_nb.views.findings_table")
     lint_report = later("attractor_nb.studio.edit.lint_report")
+    graphviz_source = later("attractor_nb.views.graphviz_source")
     mermaid = later("attractor_nb.views.mermaid")
     preflight = later("attractor_nb.studio.estimate.preflight")
     declared_inputs = later("attractor_nb.runtime.prepare.declared_inputs")
@@ -94,14 +99,30 @@ class Previewing(Definition):
         return run_estimate.estimate(
             self.graph,
             name=self.name,
-            values=declared_inputs.checked_inputs(
-                self, {**self.params, **as_dict("params", params or {})}, is_whole=False
-            ),
+            values=self._known_values(params),
             backend=self._defaults["backend"] if backend is None else backend,
             assumptions=assumptions or estimated_usage.Assumptions(),
             bounds=given_options(options),
             schemas=self.schemas,
         )
+
+    def analyse(self, params: Mapping[str, Any] | None = None) -> Analysis:
+        """Find out what holds for all runs: what each passes, the critical path, loops, gates that can be avoided.
+
+        A notebook shows a picture, with findings that ``lint()`` does not have: the rules on demand of docs/rules.md.
+
+        Args:
+            params: Inputs of the run: conditions on the likely path see them.
+
+        Raises:
+            ValidationError: Lint found errors.
+            OptionError: An input is misspelt.
+        """
+        return analysis.analyse(self.graph, self.estimate(params), self._known_values(params))
+
+    def _known_values(self, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        """The values that the context of a run begins with, as far as they are known."""
+        return declared_inputs.checked_inputs(self, {**self.params, **as_dict("params", params or {})}, is_whole=False)
 
     def doctor(
         self, backend: BackendSpec = None, *, runs_dir: str | Path | None = None, online: bool = False
@@ -159,6 +180,14 @@ class Previewing(Definition):
     def to_mermaid(self) -> str:
         """The graph as a Mermaid flowchart."""
         return mermaid.to_mermaid(self.graph)
+
+    def to_graphviz(self) -> GraphvizSource:
+        """The graph for Graphviz's own layout engines and formats: a ``graphviz.Source``, which a notebook shows.
+
+        ``.engine`` and ``.format`` choose, ``.pipe()`` gives the picture, ``.render()`` writes it, ``.view()`` opens
+        it. It needs Graphviz: the program ``dot``, or the extra ``graphviz``.
+        """
+        return graphviz_source.graphviz_source(self.graph)
 
     def to_networkx(self) -> nx.MultiDiGraph[str]:
         """The graph with all attributes, for analysis; parallel edges are kept."""

@@ -13,7 +13,7 @@ ROOT = typer.main.get_command(app)
 EXAMPLE = re.compile(r"attractor-nb (?:(?! \| | > |\s{3,}|\)\").)*")
 """A command in a line of help: up to a pipe, a redirection, an explanation, or the end of a substitution."""
 WANTED = {
-    "serve", "submit", "runs", "watch", "answer", "tell", "resume", "fork", "diff", "lint", "graph", "estimate", "doctor",
+    "serve", "submit", "runs", "watch", "answer", "tell", "resume", "fork", "diff", "lint", "graph", "estimate", "analyse", "doctor",
     "export", "map", "completion",
 }  # fmt: skip
 
@@ -70,6 +70,7 @@ SPOKEN = {
     "commands": ("failing.dot",),
     "models": ("straight.dot",),
     "estimate": ("straight.dot",),
+    "analyse": ("straight.dot",),
     "graph": ("straight.dot",),
     "handlers": (),
     "runs": ("--runs-dir", "."),

@@ -227,7 +227,10 @@ def test_a_named_format_needs_no_suffix_of_its_own(command, sources, arguments):
     ("arguments", "words"),
     [
         (["-o", "x.svgg"], '.svgg is the suffix of no format; did you mean ".svg"?'),
-        (["-o", "x.pdf"], "use one of .svg, .png, .dot, .gv, .json, .mmd, .mermaid, .txt, or name the format"),
+        (["-o", "x.docx"], "use one of .svg, .png, .dot, .gv, .json, .mmd, .mermaid, .txt, .pdf, .ps, .eps, .jpg"),
+        (["-o", "x.pdf"], "name its layout engine: --engine dot"),
+        (["--engine", "dot", "-f", "text"], "--engine and --format text contradict each other"),
+        (["--engine", "dot", "-f", "pdf"], "a PDF picture needs a file"),
         (["-f", "svg", "-o", "x.png"], "--format svg and -o x.png contradict each other"),
         (["--json", "-o", "x.dot"], "--format json and -o x.dot contradict each other"),
         (["-f", "png"], "a PNG picture needs a file"),
@@ -244,6 +247,33 @@ def _mask():
     mask = os.umask(0o022)
     os.umask(mask)
     return mask
+
+
+@pytest.mark.parametrize(
+    ("arguments", "beginning"),
+    [
+        (["--engine", "neato", "-o", "x.pdf"], b"%PDF"),
+        (["--engine", "circo", "-o", "x.png"], b"\x89PNG"),
+        (["--engine", "dot", "-o", "x"], b"<?xml"),
+        (["--engine", "twopi", "-f", "dot", "-o", "x"], b"digraph"),
+    ],
+    ids=["pdf", "png", "svg by default", "dot with places"],
+)
+def test_graphviz_draws_with_its_engines(command, sources, arguments, beginning):
+    ended = command("graph", "review.dot", *arguments)
+    assert (ended.code, ended.out, ended.err) == (0, "", "")
+    assert (sources / arguments[-1]).read_bytes().startswith(beginning)
+
+
+def test_a_picture_of_graphviz_goes_to_standard_output(command, sources):
+    assert command("graph", "review.dot", "--engine", "dot").out.startswith("<?xml")
+
+
+def test_analyse_prints_tables_or_json(command, sources):
+    assert "every run passes" in command("analyse", "review.dot").out
+    plain = json.loads(command("analyse", "review.dot", "--json").out)
+    assert {"must_pass", "critical_path", "loops", "diagnostics"} <= plain.keys()
+    assert command("analyse", "broken.dot").code == 2
 
 
 def test_graph_into_no_directory_is_our_error(command, sources):

@@ -19,6 +19,7 @@ RESULTS = {
     "commands": ["commands", "failing.dot"],
     "models": ["models", "straight.dot", "--json"],
     "estimate": ["estimate", "straight.dot"],
+    "analyse": ["analyse", "straight.dot"],
     "graph": ["graph", "straight.dot", "-f", "svg"],
     "handlers": ["handlers"],
     "runs": ["runs", "--json"],

@@ -276,6 +276,8 @@ SHOWING = [
     ("resume", "r"),
     ("models", "hostile.dot"),
     ("estimate", "hostile.dot"),
+    ("analyse", "hostile.dot"),
+    ("graph", "--engine", "dot", "hostile.dot"),
     ("fork", "r", "--at", "t", "--trust"),
     ("answer", "r", "A"),
     ("export", "r", "--output", "r/x.html"),

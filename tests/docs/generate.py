@@ -19,6 +19,8 @@ from typing import Any
 
 from attractor_nb import errors
 from attractor_nb.lint import BUILT_IN_RULES
+from attractor_nb.lint.rules import path_rules
+from attractor_nb.lint.survey import Rule
 from attractor_nb.maps.map_work import MapOptions
 from attractor_nb.model.texts import shown
 from attractor_nb.model.vocabulary.attribute_table import TABLE, AttributeSpec
@@ -158,9 +160,10 @@ def _error_row(case: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def rules_page() -> str:
-    rows = [
-        (f"[{rule.name}](#{rule.name})", rule.severity.value, rule.page.partition("\n")[0]) for rule in BUILT_IN_RULES
-    ]
+    def listed(rules: Iterable[Rule]) -> str:
+        rows = [(f"[{rule.name}](#{rule.name})", rule.severity.value, rule.page.partition("\n")[0]) for rule in rules]
+        return table(("rule", "severity", "what it says"), rows)
+
     parts = [
         "# Lint rules\n",
         "<!-- made by `make docs` from the docstrings of the rules -->\n",
@@ -169,9 +172,14 @@ def rules_page() -> str:
             '`Pipeline(..., severity={"dead_end": Severity.ERROR})` changes how much a rule matters. Rules of your own are objects with a\n'
             "`name` and `apply(graph)`: `Pipeline(..., rules=[rule])`.\n"
         ),
-        table(("rule", "severity", "what it says"), rows),
+        listed(BUILT_IN_RULES),
+        (
+            "On demand, `pipeline.analyse()` and `attractor-nb analyse FILE` also apply these. They look at all ways through a graph, and most\n"
+            "findings are facts to know rather than mistakes ([before-a-run.md](before-a-run.md#analyse-all-runs)).\n"
+        ),
+        listed(path_rules.RULES),
     ]
-    for rule in BUILT_IN_RULES:
+    for rule in (*BUILT_IN_RULES, *path_rules.RULES):
         parts += [f"## {rule.name}\n", f"*{SEVERITIES[rule.severity.value]}*\n", f"{fenced(rule.page)}\n"]
     return "\n".join(parts)
 

@@ -338,6 +338,7 @@ def test_drawings_and_tables_of_a_graph_hold_no_key(planted, figures):
     sinks = [
         ("svg", pipeline.to_svg()),
         ("mermaid", pipeline.to_mermaid()),
+        ("graphviz", pipeline.to_graphviz().source),
         ("table", graph_text(pipeline.graph)),
         ("tree", text_tree(pipeline.graph)),
         ("bundle", repr(pipeline._repr_mimebundle_())),

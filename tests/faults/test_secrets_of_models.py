@@ -111,7 +111,7 @@ def test_no_planted_key_is_in_what_model_calls_leave_behind(planted, model, tmp_
     sinks.append(("cassette", (tmp_path / "tape.json").read_text()))
     sinks.append(("spans", spans_of(exporter)))
     sinks += [(f"event {event.type}", f"{event!r}\n{event.description}") for event in seen]
-    sinks.append(("estimate", f"{pipeline.estimate()}\n{pipeline.models()}"))
+    sinks.append(("estimate", f"{pipeline.estimate()}\n{pipeline.models()}\n{pipeline.analyse()}"))
     formatter = logging.Formatter()
     sinks.append(("log", "\n".join(formatter.format(record) for record in caplog.records)))
     names = {name for name, _ in sinks}

@@ -8,10 +8,12 @@ import pytest
 
 from attractor_nb.languages.dot import apply_edits, parse_dot
 from attractor_nb.lint import BUILT_IN_RULES, BUILT_IN_TYPES, LintOptions, validate
+from attractor_nb.lint.rules import path_rules
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.runtime.prepare.text_sources import TextFiles
 from attractor_nb.transforms import built_in_transforms
 
+ALL_RULES = (*BUILT_IN_RULES, *path_rules.RULES)
 OPTIONS = LintOptions(runnable_types=BUILT_IN_TYPES, functions=frozenset())
 SPEC_RULES = {
     "start_node": "error",
@@ -34,7 +36,7 @@ def lint(text):
     graph, problems = TextFiles(None, "a page").put_in(parse_dot(text))
     for transform in built_in_transforms():
         graph = transform.apply(graph)
-    return graph, validate(graph, options=replace(OPTIONS, text_problems=problems))
+    return graph, validate(graph, path_rules.RULES, options=replace(OPTIONS, text_problems=problems))
 
 
 def snippet(rule, kind):
@@ -43,7 +45,7 @@ def snippet(rule, kind):
     return textwrap.dedent(found[1])
 
 
-@pytest.fixture(params=BUILT_IN_RULES, ids=lambda rule: rule.name)
+@pytest.fixture(params=ALL_RULES, ids=lambda rule: rule.name)
 def rule(request):
     return request.param
 
@@ -133,7 +135,7 @@ def test_7_2_the_rule_exists_with_its_severity(name, severity):
 
 
 def test_names_of_rules_are_distinct():
-    names = [rule.name for rule in BUILT_IN_RULES]
+    names = [rule.name for rule in ALL_RULES]
     assert len(set(names)) == len(names)
 
 

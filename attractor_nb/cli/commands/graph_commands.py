@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from attractor_nb.cli.option_choices import GraphFormat
+from attractor_nb.cli.option_choices import Engine, GraphFormat
 from attractor_nb.cli.shared_options import File, Files, Json, Strict, run_flags, run_params, with_options
 
 PARSE_HELP = """Print a parsed pipeline as canonical DOT or JSON.
@@ -83,6 +83,7 @@ GRAPH_HELP = """Draw a pipeline, without running it or sending it anywhere.
   attractor-nb graph review.dot
   attractor-nb graph review.dot -o review.svg          or .png, .dot, .json, .mmd, .txt
   attractor-nb graph review.dot --format mermaid
+  attractor-nb graph review.dot --engine neato -o review.pdf    by Graphviz
 """
 
 
@@ -97,12 +98,19 @@ def graph(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write it to this file.", show_default=False)
     ] = None,
+    engine: Annotated[
+        Engine | None,
+        typer.Option(
+            help="Graphviz draws it with this layout engine; it also has pdf, ps, eps, jpg, gif and webp.",
+            show_default=False,
+        ),
+    ] = None,
     is_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
 ) -> int:
     """Draw a pipeline."""
     from attractor_nb.cli.graph_reports import show_graph  # noqa: PLC0415 - as above
 
-    return show_graph(file, GraphFormat.JSON if is_json else graph_format, output)
+    return show_graph(file, GraphFormat.JSON if is_json else graph_format, output, engine)
 
 
 ESTIMATE_HELP = """Estimate the usage of a run, expected and at worst. No model is called.
@@ -121,6 +129,22 @@ def estimate(file: File, *, params: dict[str, Any], bounds: dict[str, Any], is_j
     from attractor_nb.cli.graph_reports import show_estimate  # noqa: PLC0415 - as above
 
     return show_estimate(file, params=params, bounds=bounds, is_json=is_json)
+
+
+ANALYSE_HELP = """Say what holds for all runs: what each passes, loops, gates that can be avoided.
+
+\b
+  attractor-nb analyse review.dot
+  attractor-nb analyse review.dot --json | jq .must_pass
+"""
+
+
+@with_options("params", run_params)
+def analyse(file: File, *, params: dict[str, Any], is_json: Json = False) -> int:
+    """Say what holds for all runs."""
+    from attractor_nb.cli.graph_reports import show_analysis  # noqa: PLC0415 - as above
+
+    return show_analysis(file, params=params, is_json=is_json)
 
 
 MODELS_HELP = """List the model for each prompt, and the rule that selects it.

@@ -202,7 +202,7 @@ def unbounded_cycle(survey: Survey) -> Iterator[Finding]:
             for edge in survey.graph.outgoing_edges(node_id)
             if edge.target not in members and edge.target in survey.graph.nodes
         ]
-        if any(_can_be_taken(survey, edge) for edge in leaving):
+        if any(can_be_taken(survey, edge) for edge in leaving):
             continue
         if leaving and any(survey.types[node_id] == HUMAN_TYPE for node_id in cycle):
             continue
@@ -213,7 +213,7 @@ def unbounded_cycle(survey: Survey) -> Iterator[Finding]:
         yield Finding(f"the cycle {shown} {what}", node.span, node.id, fix=fix)
 
 
-def _can_be_taken(survey: Survey, edge: Edge) -> bool:
+def can_be_taken(survey: Survey, edge: Edge) -> bool:
     """True if something in a run can choose this edge."""
     if edge.condition.strip() or edge.label or edge.is_default:
         return True

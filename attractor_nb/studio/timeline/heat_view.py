@@ -5,15 +5,12 @@ A measure of each node, tinted on the graph, with its number beside the node and
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
-
-from markupsafe import Markup
 
 from attractor_nb.errors import OptionError, RunError
 from attractor_nb.model.events import StageFailed
@@ -26,14 +23,16 @@ from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.run_listing import RunSummary
 from attractor_nb.views.display import DisplayedPicture
 from attractor_nb.views.drawings.picture import Mark, Overlay
-from attractor_nb.views.drawings.svg import render_svg
-from attractor_nb.views.drawings.theme import Theme, drawing_css, drawing_rules, sheet
+from attractor_nb.views.drawings.svg import render_svg, with_legend
+from attractor_nb.views.drawings.theme import Theme, drawing_rules
 from attractor_nb.views.markup import element
 from attractor_nb.views.metrics import text_width
 from attractor_nb.views.summary_line import cost_text, duration_text
 from attractor_nb.views.table import Column, Table, one_line
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
+
     from attractor_nb.decisions.history.journal import Journal
     from attractor_nb.model.graph import Graph
 
@@ -63,9 +62,6 @@ _RULES: Final = (
 & & .page{fill:none;stroke:none}
 """
 )
-_HEAD: Final = re.compile(r' width="(\d+)" height="(\d+)"')
-_LEGEND_HEIGHT: Final = 34.0
-_MIN_WIDTH: Final = 420.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,21 +230,8 @@ def _svg(heat: HeatMap, theme: Theme) -> str:
         for name, value in heat.nodes.items()
     }
     drawing = render_svg(heat.graph, theme=theme, overlay=Overlay(nodes=marks, css=drawing_rules(_RULES)))
-    found = _HEAD.search(drawing)
-    assert found is not None, "our own writer gives width and height"
-    legend, legend_width = _legend(heat)
-    width, height = max(float(found[1]), legend_width, _MIN_WIDTH), float(found[2]) + _LEGEND_HEIGHT
-    inner = Markup(drawing)  # noqa: S704 - by our own writer, which escapes
-    return str(
-        sheet(
-            f"attractor-heat {theme}",
-            (width, height),
-            f"Heat by {heat.by}: {MEASURES[heat.by]}",
-            drawing_css() + drawing_rules(_RULES),
-            inner,
-            element("g", {"class": "legend", "transform": f"translate(12 {height - 24:.0f})"}, *legend),
-        )
-    )
+    words = f"Heat by {heat.by}: {MEASURES[heat.by]}"
+    return with_legend(drawing, f"attractor-heat {theme}", words, _RULES, *_legend(heat))
 
 
 def _legend(heat: HeatMap) -> tuple[list[Markup], float]:

@@ -12,6 +12,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from markupsafe import Markup
+
 from attractor_nb.decisions.branch_policies import Join, joins_of
 from attractor_nb.errors import OptionError
 from attractor_nb.gc_pause import gc_paused
@@ -20,7 +22,7 @@ from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.views.drawings.branch_stacks import WIDEST, Stack, with_stack_lanes, with_stacks
 from attractor_nb.views.drawings.drawing import NARROWER, density_of, draw_scene
 from attractor_nb.views.drawings.picture import NO_OVERLAY, GraphPicture, Overlay
-from attractor_nb.views.drawings.theme import Theme, drawing_css, sheet
+from attractor_nb.views.drawings.theme import Theme, drawing_css, drawing_rules, sheet
 from attractor_nb.views.layout import lay_out
 from attractor_nb.views.markup import clean, element, path_data
 from attractor_nb.views.metrics import shorten
@@ -28,8 +30,6 @@ from attractor_nb.views.state import ChildView, EdgeState, NodeState, RunView
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-    from markupsafe import Markup
 
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.model.graph import Graph
@@ -88,6 +88,37 @@ def render_svg(
             frame.definitions,
             *frame.content,
             shown=min(1.0, MAX_SHOWN_WIDTH / frame.width),
+        )
+    )
+
+
+_HEAD: Final = re.compile(r' width="(\d+)" height="(\d+)"')
+_LEGEND_HEIGHT: Final = 34.0
+_LEAST_WIDTH: Final = 420.0
+
+
+def with_legend(drawing: str, name: str, words: str, rules: str, legend: list[Markup], legend_width: float) -> str:
+    """A drawing with a line below that says what its marks mean.
+
+    Args:
+        drawing: The drawing, by ``render_svg``.
+        name: Classes of the whole picture.
+        words: What it shows, for a screen reader.
+        rules: The rules of the marks and of the legend (``theme.drawing_rules``).
+        legend: The line's content, 12 pixels high.
+        legend_width: Its width.
+    """
+    found = _HEAD.search(drawing)
+    assert found is not None, "our own writer gives width and height"
+    width, height = max(float(found[1]), legend_width, _LEAST_WIDTH), float(found[2]) + _LEGEND_HEIGHT
+    return str(
+        sheet(
+            name,
+            (width, height),
+            words,
+            drawing_css() + drawing_rules(rules),
+            Markup(drawing),  # noqa: S704 - by our own writer, which escapes
+            element("g", {"class": "legend", "transform": f"translate(12 {height - 24:.0f})"}, *legend),
         )
     )
 
