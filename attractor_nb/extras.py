@@ -25,6 +25,7 @@ EXTRAS: Final = {
     "mcp": Extra(("mcp", "httpx2"), "MCP servers"),
     "server": Extra(("starlette", "uvicorn"), "`attractor-nb serve`"),
     "proxy": Extra(("jupyter_server_proxy", "starlette", "uvicorn"), "runs and graphs in JupyterLab"),
+    "lsp": Extra(("pygls", "lsprotocol"), "`attractor-nb lsp` for editors"),
     "png": Extra(("resvg_py",), "PNG pictures"),
     "tracing": Extra(("opentelemetry.trace",), "traces"),
     "dask": Extra(("distributed",), "workers of a Dask cluster"),
