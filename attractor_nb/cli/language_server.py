@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.graph import Node
     from attractor_nb.model.inputs import Input
 
-    Answer = Callable[["Document", "EditorText", Any], Any]
+    Answer = Callable[["OpenText", "EditorText", Any], Any]
 
 NAME: Final = "attractor-nb"
 DELAY_SECONDS: Final = 0.3
@@ -210,7 +210,7 @@ def read(text: EditorText, place: Path | None, folders: Sequence[str] = ()) -> R
 
 
 @dataclass(slots=True)
-class Document:
+class OpenText:
     """A document that the editor has opened."""
 
     uri: str
@@ -240,7 +240,7 @@ class DotServer(LanguageServer):
 
     def __init__(self) -> None:
         super().__init__(NAME, version("attractor_nb"), max_workers=1)  # pyright: ignore[reportUnknownMemberType] - untyped *args
-        self.documents: dict[str, Document] = {}
+        self.documents: dict[str, OpenText] = {}
         self._publishing: set[asyncio.Task[None]] = set()
         # Texts are kept here: pygls ends lines where the protocol does not, for one at a form feed.
         keeping: list[tuple[str, Callable[[Any], None]]] = [
@@ -271,7 +271,7 @@ class DotServer(LanguageServer):
         path = to_fs_path(item.uri) if uri_scheme(item.uri) == "file" else None
         encoding = str(getattr(self.workspace.position_encoding, "value", self.workspace.position_encoding))
         text = EditorText.of(item.text, item.version, encoding)
-        document = Document(item.uri, text, Path(path) if path else None, self._folders)
+        document = OpenText(item.uri, text, Path(path) if path else None, self._folders)
         self.documents[item.uri] = document
         self._read_soon(document, 0)
 
@@ -311,17 +311,17 @@ class DotServer(LanguageServer):
 
     # -- findings ----------------------------------------------------------------------------------------
 
-    def _read_soon(self, document: Document, delay: float) -> None:
+    def _read_soon(self, document: OpenText, delay: float) -> None:
         if document.timer is not None:
             document.timer.cancel()
         document.timer = asyncio.get_running_loop().call_later(delay, self._begin, document)
 
-    def _begin(self, document: Document) -> None:
+    def _begin(self, document: OpenText) -> None:
         task = asyncio.ensure_future(self._publish(document))
         self._publishing.add(task)
         task.add_done_callback(self._publishing.discard)
 
-    async def _publish(self, document: Document) -> None:
+    async def _publish(self, document: OpenText) -> None:
         """Send the findings of the latest text; those of an older one are of no use."""
         try:
             loop = asyncio.get_running_loop()
@@ -366,7 +366,7 @@ class DotServer(LanguageServer):
 
         return handle
 
-    def _completion(self, document: Document, text: EditorText, params: types.CompletionParams) -> types.CompletionList:
+    def _completion(self, document: OpenText, text: EditorText, params: types.CompletionParams) -> types.CompletionList:
         from attractor_nb.backends.llm.metered_requests import listed_models  # noqa: PLC0415 - a list of a megabyte
 
         del document
@@ -386,7 +386,7 @@ class DotServer(LanguageServer):
         ]
         return types.CompletionList(is_incomplete=False, items=items)
 
-    def _hover(self, document: Document, text: EditorText, params: types.HoverParams) -> types.Hover | None:
+    def _hover(self, document: OpenText, text: EditorText, params: types.HoverParams) -> types.Hover | None:
         """The meaning of a word, and of the rules of the findings there. Plain text: a label could have links."""
         reading, offset = document.read(text), text.offset(params.position)
         graph = reading.pipeline.graph if reading.pipeline else None
@@ -400,14 +400,14 @@ class DotServer(LanguageServer):
         return types.Hover(content, text.range(meaning.start, meaning.end) if meaning else None)
 
     def _definition(
-        self, document: Document, text: EditorText, params: types.DefinitionParams
+        self, document: OpenText, text: EditorText, params: types.DefinitionParams
     ) -> types.Location | None:
         named = _named(document, text, params.position)
         span = named.node.span if named else None
         return None if span is None else types.Location(document.uri, text.range_of(span.outermost()))
 
     def _references(
-        self, document: Document, text: EditorText, params: types.ReferenceParams
+        self, document: OpenText, text: EditorText, params: types.ReferenceParams
     ) -> list[types.Location] | None:
         named = _named(document, text, params.position)
         if named is None:
@@ -420,12 +420,12 @@ class DotServer(LanguageServer):
         ]
 
     def _rename_range(
-        self, document: Document, text: EditorText, params: types.PrepareRenameParams
+        self, document: OpenText, text: EditorText, params: types.PrepareRenameParams
     ) -> types.PrepareRenamePlaceholder | None:
         named = _named(document, text, params.position)
         return named and types.PrepareRenamePlaceholder(text.range(*named.place), named.node.id)
 
-    def _rename(self, document: Document, text: EditorText, params: types.RenameParams) -> types.WorkspaceEdit:
+    def _rename(self, document: OpenText, text: EditorText, params: types.RenameParams) -> types.WorkspaceEdit:
         named = _named(document, text, params.position)
         if named is None:
             raise OptionError("there is no node here", hint="put the cursor on the id of a node")
@@ -433,7 +433,7 @@ class DotServer(LanguageServer):
         return self._edit(document, text, edits_between(named.source, after))
 
     def _symbols(
-        self, document: Document, text: EditorText, params: types.DocumentSymbolParams
+        self, document: OpenText, text: EditorText, params: types.DocumentSymbolParams
     ) -> list[types.DocumentSymbol]:
         del params
         pipeline = document.read(text).pipeline
@@ -451,7 +451,7 @@ class DotServer(LanguageServer):
             if node.span is not None
         ]
 
-    def _actions(self, document: Document, text: EditorText, params: types.CodeActionParams) -> list[types.CodeAction]:
+    def _actions(self, document: OpenText, text: EditorText, params: types.CodeActionParams) -> list[types.CodeAction]:
         """The fixes of the findings in a range, and those of all if that is asked for."""
         reading, wanted = document.read(text), params.context.only
         pipeline = reading.pipeline
@@ -476,7 +476,7 @@ class DotServer(LanguageServer):
             if found.fix is not None and can_fix(found) and _is_at(found.span, start, end)
         ]
 
-    def _edit(self, document: Document, text: EditorText, edits: Sequence[TextEdit]) -> types.WorkspaceEdit:
+    def _edit(self, document: OpenText, text: EditorText, edits: Sequence[TextEdit]) -> types.WorkspaceEdit:
         """The edits as the client takes them: of this version only, where it can say so."""
         made = [types.TextEdit(text.range_of(edit.span), edit.text) for edit in edits]
         workspace = self.client_capabilities.workspace
@@ -500,7 +500,7 @@ def _is_at(span: Span | None, start: int, end: int) -> bool:
     return (outer.start <= end and start <= outer.end) if outer else start == 0
 
 
-def _shown_findings(document: Document) -> tuple[EditorText, list[types.Diagnostic]]:
+def _shown_findings(document: OpenText) -> tuple[EditorText, list[types.Diagnostic]]:
     """The findings of the latest text."""
     text = document.text
     found = document.read(text).findings
@@ -533,7 +533,7 @@ class _Named:
     place: tuple[int, int]  #: Offsets at which its id begins and ends.
 
 
-def _named(document: Document, text: EditorText, position: types.Position) -> _Named | None:
+def _named(document: OpenText, text: EditorText, position: types.Position) -> _Named | None:
     """The node that is named at a position."""
     pipeline = document.read(text).pipeline
     if pipeline is None or pipeline.source is None:

@@ -1,7 +1,7 @@
 """The meaning of the word at a place of a text, and the node that it names (pure).
 
 An attribute, a shape, a variable, a key of a condition, a selector of the stylesheet, a node: the same sentences that
-``navigation.js`` of the extension of JupyterLab makes from the same tables, which ``hatch_build.py`` writes there.
+``navigation.js`` of the extension of JupyterLab makes from the same tables, which the build of the wheel writes there.
 """
 
 from __future__ import annotations
