@@ -22,13 +22,11 @@ sys.path.insert(0, str(REPOSITORY))
 
 from attractor_nb.languages.dot.writer import KEYWORDS  # noqa: E402 - from this folder, in an environment without it
 from attractor_nb.lint import BUILT_IN_RULES  # noqa: E402
-from attractor_nb.model.inputs import ENGINE_KEYS, STAGE_KEYS  # noqa: E402
-from attractor_nb.model.vocabulary.attribute_table import TABLE, AttributeSpec, Scope  # noqa: E402
-from attractor_nb.model.vocabulary.attributes import literal_text  # noqa: E402
+from attractor_nb.model.vocabulary.attribute_table import TABLE  # noqa: E402
 from attractor_nb.model.vocabulary.shapes import SHAPE_TO_TYPE  # noqa: E402
-from attractor_nb.model.vocabulary.value_forms import Duration  # noqa: E402
-from attractor_nb.model.vocabulary.variables import GOAL, NAMING_ATTRIBUTES  # noqa: E402
-from attractor_nb.notebook.completion import CONDITIONS  # noqa: E402
+from attractor_nb.model.vocabulary.variables import NAMING_ATTRIBUTES  # noqa: E402
+from attractor_nb.studio.edit.completion import CONDITIONS  # noqa: E402
+from attractor_nb.studio.edit.word_meanings import CONTEXT_KEYS, SCOPES, TYPES, default_of, meaning_of  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,32 +34,8 @@ if TYPE_CHECKING:
 STATIC = REPOSITORY / "attractor_nb" / "labextension" / "static"
 ICON = REPOSITORY / "attractor_nb" / "server" / "web" / "icon.svg"
 EXAMPLES = REPOSITORY / "examples"
-SCOPES = {Scope.GRAPH: "the graph", Scope.NODE: "a node", Scope.EDGE: "an edge", Scope.SUBGRAPH: "a subgraph"}
 NEEDS_FILES = re.compile(r'="@|\.dot"')
 """A pipeline with such a text names files beside its own."""
-TYPES = {
-    "start": "the start of a run",
-    "exit": "the end of a run, where its goal gates are checked",
-    "codergen": "a prompt to a model",
-    "wait.human": "a question to a person",
-    "conditional": "a branch point: runs nothing; its edges test the outcome of the previous stage",
-    "tool": "a command",
-    "parallel": "several branches at once: each edge starts one",
-    "parallel.fan_in": "the join of branches; chooses the best of them",
-    "stack.manager_loop": "supervises a run of another pipeline, and steers it",
-}
-
-
-def default_of(spec: AttributeSpec) -> str:
-    """The default of an attribute as it is written in DOT, or nothing."""
-    if spec.default is None or spec.default == "":
-        return ""
-    return str(spec.default) if isinstance(spec.default, Duration) else literal_text(spec.default)
-
-
-def meaning_of(spec: AttributeSpec) -> str:
-    """The meaning of an attribute, with the name that it is another name of."""
-    return f"{spec.meaning} Another name of `{spec.alias_of}`." if spec.alias_of else spec.meaning
 
 
 def words_module() -> str:
@@ -76,7 +50,7 @@ def words_module() -> str:
         SHAPES={shape: f"{kind}: {TYPES[kind]}" for shape, kind in SHAPE_TO_TYPE.items()},
         KEYWORDS=sorted(KEYWORDS),
         RULES={rule.name: rule.page.partition("\n")[0].replace("`", "") for rule in BUILT_IN_RULES},
-        CONTEXT_KEYS={GOAL: "the goal of the graph", **ENGINE_KEYS, **STAGE_KEYS},
+        CONTEXT_KEYS=CONTEXT_KEYS,
         CONDITIONS=sorted(CONDITIONS),
         WITH_VARIABLES=sorted(NAMING_ATTRIBUTES),
     )

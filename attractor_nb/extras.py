@@ -29,6 +29,7 @@ EXTRAS: Final = {
     "server": Extra(("starlette", "uvicorn"), "`attractor-nb serve`"),
     "proxy": Extra(("jupyter_server_proxy", "starlette", "uvicorn"), "runs and graphs in JupyterLab"),
     "graphviz": Extra((), "Graphviz's layout engines", ("dot", "graphviz-pure")),
+    "lsp": Extra(("pygls", "lsprotocol"), "`attractor-nb lsp` for editors"),
     "png": Extra(("resvg_py",), "PNG pictures"),
     "tracing": Extra(("opentelemetry.trace",), "traces"),
     "dask": Extra(("distributed",), "workers of a Dask cluster"),

@@ -165,6 +165,7 @@ class RootCommands(Commands):
         QuickCommand("serve", server_commands.serve, server_commands.SERVE_HELP),
         QuickCommand("submit", server_commands.submit, server_commands.SUBMIT_HELP),
         QuickCommand("cancel", server_commands.cancel, server_commands.CANCEL_HELP),
+        QuickCommand("lsp", server_commands.lsp, server_commands.LSP_HELP),
         QuickCommand("demo", run_commands.demo, run_commands.DEMO_HELP),
         QuickCommand("completion", server_commands.completion, server_commands.COMPLETION_HELP),
     )

@@ -181,7 +181,7 @@ def cell_matcher_of(shell: InteractiveShell) -> Callable[[CompletionContext], Si
         """Options, node ids, attributes and their values; Python names are left out of such cells."""
         if not context.full_text.startswith("%%"):
             return {"completions": []}
-        from attractor_nb.notebook.completion import MAGIC, suggest  # noqa: PLC0415 - %load_ext stays light
+        from attractor_nb.notebook.cell_completion import MAGIC, suggest  # noqa: PLC0415 - %load_ext stays light
 
         if not context.full_text.startswith(MAGIC):
             return {"completions": []}

@@ -5,20 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.waiting import wait_until
+from tests.word_meanings import BEGINNINGS, CELL, MEANINGS, PLAN, PROSE
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
-CELL = """%%attractor review
-digraph Review {
-    graph [goal="Ship it", inputs="ticket, tone=plain", model_stylesheet="#plan { llm_model: haiku }
-        .fast { llm_provider: local } box { temperature: 0 } .none { max_tokens: 5 }"]
-    start [shape=Mdiamond]
-    start -> plan -> write -> done
-    write -> plan [condition="outcome=fail && context.tool.exit_code!=0"]
-    plan  [label="Plan it", max_retries=2, retry_target=write, class="fast"]
-    write [prompt="Say it for $goal as $ticket in $tone: ${plan.response:tail 400} ${tool.output} $other label = plan"]
-    done [shape=Msquare]
-}"""
 SOURCE = "panel.context.model.cells.get(0).sharedModel.source"
 CURSOR = "panel.content.widgets[0].editor.getOffsetAt(panel.content.widgets[0].editor.getCursorPosition())"
 PLACE = """offset => {
@@ -59,44 +49,15 @@ def meaning(notebook, text, nth=0):
 
 def test_a_word_tells_what_it_means(typed, pictures):
     attribute = meaning(typed, "max_retries")
-    assert attribute.startswith("max_retries (of a node · integer")
+    assert attribute.startswith(BEGINNINGS["max_retries"])
     assert "attempts" in attribute
-    assert "start: the start of a run" in meaning(typed, "Mdiamond")
-    node = meaning(typed, "plan ->")
-    assert node.splitlines() == [
-        "plan: Plan it (codergen)",
-        "from start, write outcome=fail && context.tool.exit_code!=0",
-        "to write",
-    ]
+    assert meaning(typed, "plan ->").splitlines() == PLAN
     typed.page.screenshot(path=str(pictures / "meaning-of-a-node.png"))
 
 
-def test_variables_keys_and_rules_of_a_stylesheet_tell_what_they_mean(typed, pictures):
-    variable = {
-        text: meaning(typed, text).splitlines()
-        for text in ("$goal", "$ticket", "$tone", "${plan", "${tool", "$other", "outcome=", "tool.exit_code")
-    }
-    assert variable == {
-        "$goal": ["goal (variable)", "the goal of the graph: Ship it"],
-        "$ticket": ["ticket (input · string · required)"],
-        "$tone": ["tone (input · string · default plain)"],
-        "${plan": [
-            "plan.response (variable)",
-            "the complete response of the stage plan",
-            "plan: Plan it (codergen)",
-            "from start, write outcome=fail && context.tool.exit_code!=0",
-            "to write",
-        ],
-        "${tool": ["tool.output (variable)", "the output of the last command"],
-        "$other": ["other (variable)", "a value of the context: a parameter of the run, or set by a stage"],
-        "outcome=": ["outcome (variable)", "the status of the last stage"],
-        "tool.exit_code": ["tool.exit_code (variable)", "the exit code of the last command"],
-    }
-    assert meaning(typed, "fast {").splitlines() == [".fast (rule of the stylesheet)", "selects plan"]
-    assert meaning(typed, "box {").splitlines() == ["box (rule of the stylesheet)", "selects plan, write"]
-    assert meaning(typed, "none {").splitlines() == [".none (rule of the stylesheet)", "selects no node"]
-    assert "selects plan" in meaning(typed, "plan {")
-    assert meaning(typed, "temperature:").startswith("temperature (of a node")
+def test_shapes_variables_keys_and_rules_of_a_stylesheet_tell_what_they_mean(typed, pictures):
+    assert {text: meaning(typed, text).splitlines() for text in MEANINGS} == MEANINGS
+    assert meaning(typed, "temperature:").startswith(BEGINNINGS["temperature:"])
     meaning(typed, "${plan")
     typed.page.screenshot(path=str(pictures / "meaning-of-a-variable.png"))
 
@@ -123,10 +84,9 @@ def test_a_key_tells_what_is_at_the_cursor_and_escape_leads_back(typed, pictures
 
 def test_words_of_a_prompt_are_prose(typed):
     page = typed.page
-    page.mouse.move(*point_at(typed, "label = plan"), steps=4)
-    page.wait_for_timeout(800)  # a hover takes 300 ms
-    page.mouse.move(*point_at(typed, 'plan"'), steps=4)
-    page.wait_for_timeout(800)
+    for text in PROSE:
+        page.mouse.move(*point_at(typed, text), steps=4)
+        page.wait_for_timeout(800)  # a hover takes 300 ms
     assert page.locator(".cm-attractor-meaning").count() == 0
 
 

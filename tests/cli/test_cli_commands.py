@@ -87,7 +87,7 @@ SPOKEN = {
     "completion": ("bash",),
 }
 """A call of each command, with a result; ``out`` is a run that waits at its gate."""
-ELSEWHERE = {"serve": "test_cli_remote.py", "model install": "test_cli_demo.py"}
+ELSEWHERE = {"serve": "test_cli_remote.py", "model install": "test_cli_demo.py", "lsp": "test_language_server.py"}
 """The module of the entrances that need more than a directory."""
 
 

@@ -6,7 +6,8 @@ import sys
 
 HEAVY = {
     "IPython", "anthropic", "dask", "distributed", "genai_prices", "graphviz", "httpx", "ipywidgets", "jsonschema",
-    "jsonschema_rs", "lark", "networkx", "openai", "pandas", "pydantic_ai", "questionary", "rich", "xllamacpp",
+    "jsonschema_rs", "lark", "lsprotocol", "networkx", "openai", "pandas", "pydantic_ai", "pygls", "questionary", "rich",
+    "xllamacpp",
 }  # fmt: skip
 ENGINE = {"attractor_nb.pipeline.pipeline", "attractor_nb.engine.runner", "attractor_nb.handlers.handler_registry"}
 

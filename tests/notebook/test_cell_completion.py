@@ -15,9 +15,9 @@ from attractor_nb import Pipeline
 from attractor_nb.backends import NAMED
 from attractor_nb.cli.option_choices import BackendName
 from attractor_nb.notebook import extension
-from attractor_nb.notebook.cell_outline import node_ids
-from attractor_nb.notebook.completion import OPTIONS, suggest
+from attractor_nb.notebook.cell_completion import OPTIONS, suggest
 from attractor_nb.notebook.extension import AttractorMagics, cell_matcher_of
+from attractor_nb.studio.edit.text_outline import node_ids
 
 PLAN = '%%attractor\ndigraph g {\n  plan [label="Plan"]\n  build [label="Build"]\n  '
 

@@ -8,7 +8,6 @@ import pytest
 
 from attractor_nb import Pipeline, diff, gates, runs
 from attractor_nb.errors import CheckpointCorrupt, SessionNotFound
-from attractor_nb.notebook.cell_outline import outline_of
 from attractor_nb.notebook.environment import Names
 from attractor_nb.notebook.live import live_tables
 from attractor_nb.notebook.live.live_run import Beside
@@ -17,6 +16,7 @@ from attractor_nb.notebook.past_views import PastViews
 from attractor_nb.notebook.presenting import Presenter
 from attractor_nb.notebook.reopening import Reopener
 from attractor_nb.notebook.view_actions import TimelineView
+from attractor_nb.studio.edit.text_outline import outline_of
 
 WAIT = 30
 SECRET = "sk-ant-api03-" + "A1b2C3d4" * 8

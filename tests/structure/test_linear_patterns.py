@@ -28,7 +28,7 @@ BOUNDED = {
     "attractor_nb.languages.dot.lexer._COMMENTS": "is given what the lexer has read as blanks and comments: all are closed",
     "attractor_nb.languages.dot.mistakes._STRING_OR_COMMENT": "the lexer has read the text: all in it is closed",
     "attractor_nb.model.calls.reasoning._INSIDE_OF_TAG": "is given a mark that _MARK has found, at most 300 characters",
-    "attractor_nb.notebook.completion._CLAUSE": "is given what a person has typed of one clause",
+    "attractor_nb.studio.edit.completion._CLAUSE": "is given what a person has typed of one clause",
     "attractor_nb.views.drawings.flat_svg._COMMENTS_AND_BLOCKS": "is given our own style sheet",
     "attractor_nb.views.drawings.flat_svg._RULE": "is given our own style sheet",
     "attractor_nb.views.drawings.svg._DECLARED": "is given our own style sheet",

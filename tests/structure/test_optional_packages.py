@@ -77,6 +77,7 @@ COMMANDS = {
     "map a.dot --params rows.csv --backend llm": "llm",
     "doctor a.dot --backend llm": "llm",
     "graph a.dot -o a.png": "png",
+    "lsp": "lsp",
 }
 FUNCTIONS = {
     "serve('runs')": "server",

@@ -11,6 +11,7 @@ import typer
 from attractor_nb.cli.option_choices import Settings, Shell
 from attractor_nb.cli.reporting import ExitCode
 from attractor_nb.cli.shared_options import File, Json, RunsDir, Server, Token, run_params, run_settings, with_options
+from attractor_nb.errors import OptionError
 from attractor_nb.model.vocabulary.option_meanings import FLAGS
 
 NOT_OF_A_SUBMISSION = (
@@ -214,3 +215,25 @@ def completion(
     else:
         print(script)
     return ExitCode.SUCCESS
+
+
+LSP_HELP = """Serve one editor over stdin and stdout: findings, fixes, completion, meanings, renaming (docs/editors.md).
+
+\b
+  pip install 'attractor-nb[lsp]'
+  attractor-nb lsp                    the command for your editor's settings
+
+Nothing of an opened file is executed. It ends when the editor closes its stdin.
+"""
+
+
+def lsp(is_json: Json = False) -> int:
+    """Serve an editor. With ``--json`` errors are JSON, too, as all that it says."""
+    del is_json
+    from attractor_nb.extras import install_command, missing_packages  # noqa: PLC0415 - as above
+
+    if missing := missing_packages("lsp"):
+        raise OptionError(f"`attractor-nb lsp` needs {missing[0]}, which is not installed", hint=install_command("lsp"))
+    from attractor_nb.cli.language_server import serve_editor  # noqa: PLC0415 - its library is an extra
+
+    return serve_editor()

@@ -32,12 +32,15 @@ from attractor_nb.languages.dot.syntax import (
     NodeStatement,
 )
 from attractor_nb.languages.dot.writer import is_identifier, is_quoted, quote, text_of
+from attractor_nb.model.diagnostic import TextEdit
 from attractor_nb.model.texts import did_you_mean
 from attractor_nb.model.vocabulary.attribute_table import AttrType, Scope
 from attractor_nb.model.vocabulary.attributes import attribute
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from attractor_nb.source import Span
 
 
 def add_node(tree: DotTree, node_id: str, attrs: Mapping[str, object], *, after: str = "") -> str:
@@ -112,22 +115,22 @@ def rename_node(tree: DotTree, old: str, new: str) -> str:
     _check_new(new, nodes)
 
     def change(tree: DotTree) -> str:
-        page = Page(tree)
-        before = {edge.source for edge in lower(tree).edges if edge.target == old}
-        edits = [
-            page.replace(name.start, name.end, f'"{new}"' if page.text[name.start] == '"' else new)
-            for part in placed_statements(tree)
-            for name in _ids(part)
-            if name.text == old
-        ]
-        edits += [
-            page.replace(attr.value_start, attr.end, quote(new) if is_quoted(attr.literal) else new)
-            for scope, attr, owner in _attributes(tree)
-            if text_of(attr.literal) == old and _names_a_node(scope, attr.name, leads_there=owner in before)
-        ]
+        edits = [TextEdit(at, quote(new) if is_quoted(at.text) else new) for at in mentions(tree, old)]
         return apply_edits(tree.source, edits)
 
     return keeping(tree, change, gone=(old,))
+
+
+def mentions(tree: DotTree, node_id: str) -> list[Span]:
+    """The places at which a text names a node, in its order: statements, edges, and attributes that name it."""
+    before = {edge.source for edge in lower(tree).edges if edge.target == node_id}
+    places = [(name.start, name.end) for part in placed_statements(tree) for name in _ids(part) if name.text == node_id]
+    places += [
+        (attr.value_start, attr.end)
+        for scope, attr, owner in _attributes(tree)
+        if text_of(attr.literal) == node_id and _names_a_node(scope, attr.name, leads_there=owner in before)
+    ]
+    return [tree.source.span(start, end) for start, end in sorted(places)]
 
 
 # -- places ------------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.server.replies import Problem, Reply, place_of, plain_syntax_errors
 from attractor_nb.server.response_models import DocumentItem, DocumentList, DocumentText, Edited, Picture
 from attractor_nb.server.run_service import posted_pipeline
-from attractor_nb.source import Span
 from attractor_nb.storage.files.document_files import Document, DocumentConflict, DocumentFolder, NoDocument
 
 if TYPE_CHECKING:
@@ -117,21 +116,17 @@ def picture(call: Call) -> Reply:
 
 def plain_places(graph: Graph) -> list[dict[str, Any]]:
     """The positions of nodes and edges: the span of each name, and as ``whole`` the span to its last attribute."""
+    from attractor_nb.studio.edit.editor import whole_span  # noqa: PLC0415 - as above
+
     things: list[tuple[dict[str, Any], Node | Edge]] = [
         *(({"node": node.id}, node) for node in graph.nodes.values()),
         *(({"edge": number}, edge) for number, edge in enumerate(graph.edges)),
     ]
     return [
-        {**about, **place_of(thing.span), "whole": place_of(_whole(thing, thing.span))}
+        {**about, **place_of(thing.span), "whole": place_of(whole_span(thing, thing.span))}
         for about, thing in things
         if thing.span is not None
     ]
-
-
-def _whole(thing: Node | Edge, named: Span) -> Span:
-    """From the name to the end of the last attribute that is behind it, before anything else begins."""
-    ends = [at.value.end for at in thing.attr_spans.values()]
-    return Span(named.source, named.start, max([named.end, *(end for end in ends if end > named.end)]))
 
 
 def _folder(call: Call) -> DocumentFolder:

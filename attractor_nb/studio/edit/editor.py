@@ -20,7 +20,14 @@ from attractor_nb.languages.dot.attribute_edits import (
     set_graph_attribute,
     set_node_attribute,
 )
-from attractor_nb.languages.dot.structure_edits import add_edge, add_node, remove_edge, remove_node, rename_node
+from attractor_nb.languages.dot.structure_edits import (
+    add_edge,
+    add_node,
+    mentions,
+    remove_edge,
+    remove_node,
+    rename_node,
+)
 from attractor_nb.languages.stylesheet import SelectorKind, parse_stylesheet
 from attractor_nb.model.diagnostic import Diagnostic, TextEdit
 from attractor_nb.model.graph import Graph, named_file
@@ -42,6 +49,7 @@ from attractor_nb.views.findings_table import findings_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from attractor_nb.model.graph import Edge, Node
     from attractor_nb.runtime.definition import Definition
 
 
@@ -357,6 +365,53 @@ def renamed(tree: DotTree, old: str, new: str) -> str:
     edits = {TextEdit(span, f"#{new}") for span in _selectors(graph, old)}
     edits |= {TextEdit(span, new) for span in _variables(graph, old)}
     return apply_edits(tree.source, sorted(edits, key=lambda edit: edit.span.start))
+
+
+def references(tree: DotTree, node_id: str) -> list[Span]:
+    """The places that name a node, in the order of the text: those that ``renamed`` changes, without quotes."""
+    graph = parse_dot(tree.source)
+    found = [embed_value(span) for span in mentions(tree, node_id)]
+    places = {source.span(0, len(source.text)).outermost() for source in found}
+    places |= {Span(at.source, at.start + 1, at.end) for at in _selectors(graph, node_id)}  # behind the "#"
+    return sorted({*places, *_variables(graph, node_id)}, key=lambda span: span.start)
+
+
+def edits_between(source: SourceText, after: str) -> list[TextEdit]:
+    """The edits that make ``after`` of a text: line by line where both have as many lines, else one.
+
+    >>> [(edit.span.text, edit.text) for edit in edits_between(SourceText("plan -> b"), "draft -> b")]
+    [('plan', 'draft')]
+    """
+    lines, new_lines = source.text.split("\n"), after.split("\n")
+    if len(lines) != len(new_lines):
+        return [_smallest_edit(source, 0, source.text, after)]
+    edits: list[TextEdit] = []
+    start = 0
+    for line, new_line in zip(lines, new_lines, strict=True):
+        if line != new_line:
+            edits.append(_smallest_edit(source, start, line, new_line))
+        start += len(line) + 1
+    return edits
+
+
+def _smallest_edit(source: SourceText, offset: int, before: str, after: str) -> TextEdit:
+    """One edit of the part of a text that begins at an offset: the beginning and the end that both have stay."""
+    start = _same(before, after)
+    kept = _same(before[start:][::-1], after[start:][::-1])
+    end = len(before) - kept
+    return TextEdit(source.span(offset + start, offset + end), after[start : len(after) - kept])
+
+
+def _same(one: str, other: str) -> int:
+    """The number of characters with which both texts begin."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (first, second) in pairs if first != second), min(len(one), len(other)))
+
+
+def whole_span(thing: Node | Edge, named: Span) -> Span:
+    """From the name to the end of the last attribute that is behind it, before anything else begins."""
+    ends = [at.value.end for at in thing.attr_spans.values()]
+    return Span(named.source, named.start, max([named.end, *(end for end in ends if end > named.end)]))
 
 
 def _selectors(graph: Graph, node_id: str) -> Iterator[Span]:

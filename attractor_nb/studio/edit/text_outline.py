@@ -1,4 +1,4 @@
-"""Nodes and attributes in the text of an ``%%attractor`` cell, finished or not (pure).
+"""Nodes and attributes in the text of a pipeline, finished or not (pure).
 
 A text that is being written does not parse, so it is scanned: for the nodes that it mentions, and for the
 attributes that are sent with them and with the graph.
@@ -60,7 +60,7 @@ def no_schema(name: str) -> str:  # noqa: ARG001 - the shape of registered schem
 
 
 @dataclass(slots=True)
-class CellOutline:
+class TextOutline:
     """The nodes, attributes and labels that a text mentions."""
 
     graph: dict[str, str] = field(default_factory=dict[str, str])  #: Attributes of the graph.
@@ -144,7 +144,7 @@ def _outputs(attrs: dict[str, str]) -> list[str]:
         return []
 
 
-def outline_of(before: str, after: str, registered: Callable[[str], str] = no_schema) -> CellOutline:
+def outline_of(before: str, after: str, registered: Callable[[str], str] = no_schema) -> TextOutline:
     """The outline of a text, without the word being written at the cursor.
 
     A string that is not closed yet would swallow what comes behind it: then the cursor's line is left out.
@@ -152,7 +152,7 @@ def outline_of(before: str, after: str, registered: Callable[[str], str] = no_sc
     text = before + after
     if len([found for found in _QUOTE.findall(text) if found == '"']) % 2:
         text = before[: before.rfind("\n") + 1] + after[max(0, after.find("\n")) :]
-    found = CellOutline(registered=registered)
+    found = TextOutline(registered=registered)
     for statement in _statements(text):
         statement.tell(found)
     return found
@@ -180,7 +180,7 @@ class _Statement:
         else:
             self.ids.append(text)
 
-    def tell(self, outline: CellOutline) -> None:
+    def tell(self, outline: TextOutline) -> None:
         """Put what the statement says into the outline."""
         if self.ids[:1] == ["graph"]:
             outline.graph.update(self.attrs)

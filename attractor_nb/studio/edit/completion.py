@@ -1,15 +1,13 @@
-"""Completions at the cursor of an ``%%attractor`` cell (pure).
+"""Completions at the cursor of a pipeline's text (pure).
 
 The text before the cursor is incomplete by nature, so it is not parsed: a scanner finds out whether the
-cursor is on the magic line, between statements, at an attribute's name or in its value. What fits in a
-value is in ``fitting_values``, what else the cell mentions in ``cell_outline``.
+cursor is between statements, at an attribute's name or in its value.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.languages.stylesheet import PROPERTIES
@@ -20,82 +18,20 @@ from attractor_nb.model.vocabulary.attributes import attribute, attributes_of
 from attractor_nb.model.vocabulary.shapes import MANAGER_CONDITIONS, PIPELINE_TYPE, SHAPE_TO_TYPE
 from attractor_nb.model.vocabulary.value_forms import CONTEXT_PREFIX, comma_list
 from attractor_nb.model.vocabulary.variables import FILTERS, NAMING_ATTRIBUTES
-from attractor_nb.notebook.cell_outline import KEYWORDS, TOKEN, CellOutline, node_ids, outline_of
+from attractor_nb.studio.edit.text_outline import KEYWORDS, TOKEN, TextOutline, no_schema, node_ids, outline_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 
-MAGIC: Final = "%%attractor"
-BACKENDS: Final = ("simulated", "local", "llm", "claude", "codex", "gemini")
-OPTIONS: Final = {
-    "--run": "run it",
-    "--quiet": "show only errors",
-    "--param": "a value in the run's context",
-    "--write": "also write the text to a file",
-    "--backend": "what answers prompts",
-    "--auto-approve": "answer gates with their first choice",
-    "--gate": "who answers gates",
-    "--live": "the live view: auto, on or off",
-}
-_GRAPH: Final = re.compile(r"\bdigraph\s+([A-Za-z_]\w*)")
-_VALUES_OF_OPTION: Final = {
-    "--backend": BACKENDS,
-    "--gate": ("widgets", "auto", "pause", "deferred", "refuse"),
-    "--live": ("auto", "on", "off"),
-}
-
-
-def _no_models(provider: str) -> Sequence[str]:  # noqa: ARG001 - the shape of a list of models
+def no_models(provider: str) -> Sequence[str]:  # noqa: ARG001 - the shape of a list of models
+    """No price list is known."""
     return ()
 
 
-def _no_schema(pipeline: str, name: str) -> str:  # noqa: ARG001 - the shape of registered models
+def no_registered(pipeline: str, name: str) -> str:  # noqa: ARG001 - the shape of registered models
+    """No pipeline has registered anything."""
     return ""
-
-
-def suggest(
-    cell: str,
-    cursor: int,
-    listed_models: Callable[[str], Sequence[str]] = _no_models,
-    registered: Callable[[str, str], str] = _no_schema,
-) -> Suggestions:
-    """The words that fit at an offset of a cell; nothing for a cell of another kind.
-
-    Args:
-        cell: The cell, with the line of the magic.
-        cursor: The offset.
-        listed_models: Gives the models of a provider that a price list names; of all for an empty name.
-        registered: Gives the JSON Schema of the model that a cell's pipeline, by its name, knows by a name.
-    """
-    first, line_end, _ = cell.partition("\n")
-    if not first.startswith(MAGIC):
-        return NOTHING
-    if not line_end or cursor <= len(first):
-        return _on_magic_line(cell[:cursor], cell[len(first) :])
-    body, at = cell[len(first) + 1 :], cursor - len(first) - 1
-    return _in_body(body[:at], body[at:], listed_models, partial(registered, _pipeline_name(first, body)))
-
-
-def _pipeline_name(line: str, body: str) -> str:
-    """The variable that the pipeline of a cell has: the word behind the magic, else the graph's name."""
-    given = re.match(rf"{MAGIC}[ \t]+([A-Za-z_]\w*)", line) or _GRAPH.search(body)
-    return given[1] if given else ""
-
-
-def _on_magic_line(text: str, body: str) -> Suggestions:
-    words = re.split(r"\s+", text)
-    if len(words) < 2:  # the magic's own name is still being typed
-        return NOTHING
-    fragment, before = words[-1], words[-2]
-    if before in _VALUES_OF_OPTION:
-        return fitting(fragment, (FittingValue(word, "param") for word in _VALUES_OF_OPTION[before]))
-    if before == "--param":
-        inputs = outline_of("", body).inputs
-        return fitting(fragment, (FittingValue(f"{name}=", "param", "input") for name in inputs))
-    if fragment.startswith("-"):
-        return fitting(fragment, (FittingValue(word, "param", meaning) for word, meaning in OPTIONS.items()))
-    return NOTHING
 
 
 @dataclass(slots=True)
@@ -118,9 +54,25 @@ class _Place:
         return Scope.GRAPH if self.statement == "graph" or not self.is_in_list else Scope.NODE
 
 
-def _in_body(
-    before: str, after: str, listed_models: Callable[[str], Sequence[str]], registered: Callable[[str], str]
+def suggest_in(
+    text: str,
+    cursor: int,
+    listed_models: Callable[[str], Sequence[str]] = no_models,
+    registered: Callable[[str], str] = no_schema,
 ) -> Suggestions:
+    """The words that fit at an offset of a text.
+
+    >>> text = "digraph { plan [sh"
+    >>> [word.text for word in suggest_in(text, len(text)).items]
+    ['shape']
+
+    Args:
+        text: The text, finished or not.
+        cursor: The offset.
+        listed_models: Gives the models of a provider that a price list names; of all for an empty name.
+        registered: Gives the JSON Schema of the model that is registered under a name.
+    """
+    before, after = text[:cursor], text[cursor:]
     place = _scan(before)
     if place.is_value:
         outline = outline_of(before, after, registered)
@@ -222,7 +174,7 @@ class Value:
     written: str  #: The value up to the cursor.
     after: str  #: Text after the cursor.
     provider: str  #: The ``llm_provider`` that is beside it; empty without one.
-    outline: CellOutline  #: Other names in the text.
+    outline: TextOutline  #: Other names in the text.
     listed_models: Callable[[str], Sequence[str]]  #: The models of a provider, or of all, that a price list names.
     node_id: str = ""  #: The node that it is of; empty where it is of none.
 
@@ -256,7 +208,7 @@ def fitting_value(value: Value) -> Suggestions:
     return fitting(value.written, words)
 
 
-def _of_spec(spec: AttributeSpec, outline: CellOutline) -> Iterable[FittingValue]:
+def _of_spec(spec: AttributeSpec, outline: TextOutline) -> Iterable[FittingValue]:
     if spec.name == "shape":
         return [FittingValue(shape, "value", kind) for shape, kind in SHAPE_TO_TYPE.items()]
     if spec.name == "type":
@@ -364,14 +316,14 @@ def _in_stylesheet(value: Value) -> Suggestions:
     return fitting_value(inner)
 
 
-def _classes(outline: CellOutline) -> list[str]:
+def _classes(outline: TextOutline) -> list[str]:
     lists = (comma_list(attrs.get("class", "")) for attrs in outline.nodes.values())
     return list(dict.fromkeys(name for names in lists for name in names))
 
 
 def _models(value: Value) -> list[FittingValue]:
     """The models that the text names already, then those of the provider, or of all that a name tells."""
-    here = [FittingValue(name, "value", "in this cell") for name in value.outline.values_of("llm_model")]
+    here = [FittingValue(name, "value", "in this text") for name in value.outline.values_of("llm_model")]
     known = {each.text for each in here}
     listed = [name for name in value.listed_models(value.provider) if name not in known]
     return [*here, *_words("value", listed)]
