@@ -51,14 +51,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor_nb.model.diagnostic import listed, rest_line
+from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity, listed, rest_line
 from attractor_nb.redaction import redacted
 from attractor_nb.source import render_excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.source import Span
 
 
@@ -102,6 +101,12 @@ class SourceError(AttractorError):
         super().__init__(message, hint=hint)
         self.span = span
 
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """The findings of the text: this error as a finding of the rule ``syntax``."""
+        fix = Fix(self.hint) if self.hint else None
+        return (Diagnostic("syntax", Severity.ERROR, self.message, fix=fix, span=self.span),)
+
     def report_lines(self) -> list[str]:
         """Message, place, excerpt with carets, hint."""
         lines = self.message.splitlines() or [""]
@@ -125,6 +130,11 @@ class DotSyntaxError(SourceError):
     ) -> None:
         super().__init__(message, span, hint=hint)
         self.others = tuple(others)
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """All findings of the text, this error first."""
+        return (*super().diagnostics, *self.others)
 
     def report_lines(self) -> list[str]:
         """Message, place, excerpt with carets, hint; then the other findings that are listed."""

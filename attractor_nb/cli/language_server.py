@@ -198,10 +198,11 @@ def read(text: EditorText, place: Path | None, folders: Sequence[str] = ()) -> R
     roots = [folder for folder in folders if own is not None and own.is_relative_to(folder)]
     try:
         pipeline = Pipeline(source, origin=place or UNSAVED, child_roots=roots)
+    except SourceError as error:
+        return Reading(text, findings=error.diagnostics)
     except AttractorError as error:
-        span = error.span if isinstance(error, SourceError) else None
         fix = Fix(error.hint) if error.hint else None
-        return Reading(text, findings=(Diagnostic("syntax", Severity.ERROR, error.message, fix=fix, span=span),))
+        return Reading(text, findings=(Diagnostic("syntax", Severity.ERROR, error.message, fix=fix),))
     try:
         inputs = pipeline.inputs
     except InputsSyntaxError:  # a finding tells it

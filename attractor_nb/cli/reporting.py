@@ -13,7 +13,6 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from attractor_nb.errors import AttractorError, DotSyntaxError, RunInterrupted, SourceError, ValidationError
-from attractor_nb.model.diagnostic import syntax_finding
 from attractor_nb.model.remedy_words import RemedyWords, calls_of, setting_of
 from attractor_nb.model.texts import STEERING, shown
 from attractor_nb.redaction import redacted_value
@@ -51,10 +50,8 @@ def error_plain(error: AttractorError) -> dict[str, Any]:
         "hint": in_options(error.hint),
         "place": place_plain(error.span) if isinstance(error, SourceError) else None,
     }
-    if isinstance(error, ValidationError):
+    if isinstance(error, ValidationError | DotSyntaxError):
         plain["diagnostics"] = [diagnostic_plain(found) for found in error.diagnostics]
-    elif isinstance(error, DotSyntaxError):
-        plain["diagnostics"] = [diagnostic_plain(found) for found in (syntax_finding(error), *error.others)]
     return plain
 
 

@@ -12,8 +12,6 @@ from attractor_nb.source import Span, render_excerpt
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor_nb.errors import SourceError
-
 
 class Severity(StrEnum):
     """The severity of a finding."""
@@ -93,12 +91,6 @@ class Diagnostic:
         if self.fix is not None:
             lines.append(f" fix: {self.fix.title}")
         return lines
-
-
-def syntax_finding(error: SourceError) -> Diagnostic:
-    """A text that cannot be read, as a finding."""
-    fix = Fix(error.hint) if error.hint else None
-    return Diagnostic("syntax", Severity.ERROR, error.message, fix=fix, span=error.span)
 
 
 MOST_LISTED: Final = 500

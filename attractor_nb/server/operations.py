@@ -33,7 +33,6 @@ from attractor_nb.server.replies import (
     plain_findings,
     plain_outline,
     plain_surface,
-    plain_syntax_errors,
     renamed,
 )
 from attractor_nb.server.requests import EVENT_ID, RUN_ID
@@ -223,7 +222,7 @@ def validate(call: Call) -> Reply:
         if asked.rename is not None:
             pipeline = renamed(pipeline, asked.rename.node, asked.rename.to)
     except SourceError as error:
-        found = plain_syntax_errors(error)
+        found = plain_findings(error.diagnostics)
         executes: dict[str, Any] = {"hash": "", "commands": []}
         return Reply(Validation(is_valid=False, name="", goal="", nodes=0, **found, executes=executes))
     return Reply(

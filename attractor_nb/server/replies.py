@@ -15,7 +15,6 @@ from attractor_nb.errors import (
     AttractorError,
     CheckpointCorrupt,
     ContextValueError,
-    DotSyntaxError,
     GateError,
     GraphChanged,
     NoSuchGate,
@@ -30,7 +29,7 @@ from attractor_nb.errors import (
     UntrustedSource,
     ValidationError,
 )
-from attractor_nb.model.diagnostic import Diagnostic, listed, syntax_finding, unlisted
+from attractor_nb.model.diagnostic import Diagnostic, listed, unlisted
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.server.request_words import in_requests, report_in_requests
 from attractor_nb.source import Span, render_excerpt
@@ -206,12 +205,6 @@ def plain_finding(found: Diagnostic, number: int) -> dict[str, Any]:
             "report": report_in_requests("\n".join(found.report_lines())),
         }
     )
-
-
-def plain_syntax_errors(error: SourceError) -> dict[str, Any]:
-    """The findings of a text that does not parse."""
-    others = error.others if isinstance(error, DotSyntaxError) else ()
-    return plain_findings([syntax_finding(error), *others])
 
 
 def plain_surface(graph: Graph) -> dict[str, Any]:

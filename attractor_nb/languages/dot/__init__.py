@@ -26,7 +26,7 @@ from attractor_nb.languages.dot.syntax import (
 )
 from attractor_nb.languages.dot.writer import embed_value, text_of, write_dot
 from attractor_nb.lazy_imports import later
-from attractor_nb.model.diagnostic import Diagnostic, Severity, syntax_finding
+from attractor_nb.model.diagnostic import Diagnostic, Severity
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _document(tree: DotTree) -> DotDocument:
 
 def _broken(source: SourceText, first: DotSyntaxError, *, is_strict: bool) -> BrokenText:
     found = syntax_recovery.read_rest(source, first, is_strict=is_strict)
-    others = [syntax_finding(mistake) for mistake in found.mistakes[1:]]
+    others = [finding for mistake in found.mistakes[1:] for finding in mistake.diagnostics]
     error = DotSyntaxError(first.message, first.span, hint=first.hint, others=others)
     try:
         return BrokenText(error, _document(found.tree) if found.tree else None)

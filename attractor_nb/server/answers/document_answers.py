@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import SourceError
 from attractor_nb.redaction import redacted, redacted_value
-from attractor_nb.server.replies import Problem, Reply, place_of, plain_syntax_errors
+from attractor_nb.server.replies import Problem, Reply, place_of, plain_findings
 from attractor_nb.server.response_models import DocumentItem, DocumentList, DocumentText, Edited, Picture
 from attractor_nb.server.run_service import posted_pipeline
 from attractor_nb.storage.files.document_files import Document, DocumentConflict, DocumentFolder, NoDocument
@@ -78,7 +78,7 @@ def edit(call: Call) -> Reply:
     try:
         editor = posted_pipeline(asked.source).edit()
     except SourceError as error:
-        return Reply(Edited(replies=[], **plain_syntax_errors(error)))
+        return Reply(Edited(replies=[], **plain_findings(error.diagnostics)))
     service = EditorRequests(editor)
     replies, is_changed = service.answer(asked.message) if asked.message is not None else ([], False)
     after = editor.source
