@@ -31,14 +31,14 @@ from attractor_nb.cli.reporting import ExitCode, in_options
 from attractor_nb.errors import AttractorError, InputsSyntaxError, OptionError, SourceError
 from attractor_nb.languages.dot import BYTE_ORDER_MARK, parse_syntax
 from attractor_nb.lint import BUILT_IN_RULES
-from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity, TextEdit
+from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity, TextEdit, listed, rest_line
 from attractor_nb.pipeline.pipeline import Pipeline
 from attractor_nb.redaction import redacted
 from attractor_nb.source import SourceText, Span
 from attractor_nb.studio.edit.completion import suggest_in
 from attractor_nb.studio.edit.editor import edits_between, references, whole_span
 from attractor_nb.studio.edit.word_meanings import meaning_at, node_at
-from attractor_nb.views.findings_table import can_fix, listed, unlisted
+from attractor_nb.views.findings_table import can_fix
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -506,9 +506,8 @@ def _shown_findings(document: OpenText) -> tuple[EditorText, list[types.Diagnost
     text = document.text
     found = document.read(text).findings
     shown = [_shown_finding(text, each) for _, each in listed(found)]
-    if more := unlisted(found):
-        rest = Diagnostic("more_findings", Severity.INFO, f"and {more:,} more finding{'s' * (more != 1)}")
-        shown.append(_shown_finding(text, rest))
+    if more := rest_line(found):
+        shown.append(_shown_finding(text, Diagnostic("more_findings", Severity.INFO, more)))
     return text, shown
 
 

@@ -9,8 +9,8 @@ import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.errors import OptionError, ParamsSyntaxError
+from attractor_nb.given_files import read_file
 from attractor_nb.source import SourceText
-from attractor_nb.storage.files.given_files import read_file
 from attractor_nb.storage.files.strict_json import JsonProblem, read_json
 
 if TYPE_CHECKING:

@@ -38,6 +38,7 @@ from attractor_nb.errors import (
     TerminalError,
     UntrustedSource,
 )
+from attractor_nb.given_files import read_file
 from attractor_nb.interviewers import AutoApproveInterviewer, ConsoleInterviewer, PausingInterviewer
 from attractor_nb.interviewers.terminal_input import LineInput
 from attractor_nb.model.diagnostic import Severity, listed, rest_line
@@ -49,7 +50,6 @@ from attractor_nb.runtime.prepare.text_sources import changed_source
 from attractor_nb.runtime.prepare.trust import TrustQuestion, trust_question, untrusted, where_commands_run
 from attractor_nb.runtime.stored_state import choices_of
 from attractor_nb.runtime.workspace.worktree import place_facts
-from attractor_nb.storage.files.given_files import read_file
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.stored_run import read_facts

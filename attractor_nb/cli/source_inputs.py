@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.errors import OptionError
+from attractor_nb.given_files import read_file
 from attractor_nb.runtime.prepare.sources import MAX_SOURCE_BYTES, read_source
 from attractor_nb.source import SourceText
-from attractor_nb.storage.files.given_files import read_file
 from attractor_nb.storage.files.strict_json import JsonProblem, read_json
 from attractor_nb.storage.log.lock import LOCK_NAME
 

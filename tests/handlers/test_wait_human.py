@@ -123,7 +123,7 @@ def test_a_gate_without_edges_is_a_failure(tmp_path):
 def test_nobody_to_ask_is_a_terminal_error_with_a_remedy(tmp_path):
     with pytest.raises(TerminalError) as caught:
         run(tmp_path, gate(), interviewer=RefusingInterviewer())
-    assert "gate 'review'" in caught.value.message
+    assert "gate `review`" in caught.value.message
     assert "--auto-approve" in caught.value.hint
 
 

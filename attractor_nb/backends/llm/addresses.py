@@ -17,10 +17,10 @@ import msgspec
 from attractor_nb.backends.llm.model_requests import RequestDefaults, Target, read_request
 from attractor_nb.decisions.planning.model_choices import nodes_that_ask
 from attractor_nb.errors import OptionError, TerminalError
+from attractor_nb.given_files import read_file
 from attractor_nb.model.calls.providers import Endpoint, known_provider, read_endpoint
 from attractor_nb.model.record import plain_value
 from attractor_nb.redaction import redacted
-from attractor_nb.storage.files.given_files import read_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

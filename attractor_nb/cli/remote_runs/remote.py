@@ -16,10 +16,10 @@ from attractor_nb.cli.remote_runs.server_client import Client, ServerAddress, as
 from attractor_nb.cli.reporting import ExitCode, print_json
 from attractor_nb.cli.source_inputs import STDIN, read_params, read_text
 from attractor_nb.errors import AttractorError, OptionError, RunError
+from attractor_nb.given_files import read_file
 from attractor_nb.model.events import Event, event_from_plain
 from attractor_nb.model.vocabulary.option_meanings import FLAGS
 from attractor_nb.runtime.prepare.text_sources import with_text_files
-from attractor_nb.storage.files.given_files import read_file
 from attractor_nb.views.table import one_line
 
 if TYPE_CHECKING:

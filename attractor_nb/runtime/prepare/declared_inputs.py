@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from attractor_nb.context import Context
 from attractor_nb.errors import InputsSyntaxError, OptionError
+from attractor_nb.given_files import read_bytes
 from attractor_nb.handlers.named_models import validated
 from attractor_nb.model.calls.messages import MAX_ATTACHMENT_BYTES, Attachment
 from attractor_nb.model.inputs import (
@@ -20,7 +21,6 @@ from attractor_nb.model.inputs import (
     sets_engine_key,
 )
 from attractor_nb.redaction import redacted_value
-from attractor_nb.storage.files.given_files import read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping

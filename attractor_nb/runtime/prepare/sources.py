@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 from attractor_nb.errors import OptionError
+from attractor_nb.given_files import read_file
 from attractor_nb.model.graph import Graph
 from attractor_nb.source import SourceText
-from attractor_nb.storage.files.given_files import read_file
 
 Source = str | Path | SourceText | Graph
 MAX_SOURCE_BYTES = 20 * 1024 * 1024

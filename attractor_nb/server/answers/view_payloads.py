@@ -54,9 +54,17 @@ def get_rows(call: Call) -> Reply:
         part = summaries[query.offset : end]
         rows = [_row(service, index, summary) for index, summary in enumerate(part, query.offset)]
     asked = all_questions(service, summaries) if query.with_questions else QuestionList(questions=[])
-    counts = {"total": len(summaries), "found": found, "under_way": under_way}
-    questions = {"questions": asked.questions, "more_questions": asked.more_questions}
-    return Reply(Rows(rows=rows, **counts, offset=query.offset, **questions))
+    return Reply(
+        Rows(
+            rows=rows,
+            total=len(summaries),
+            found=found,
+            under_way=under_way,
+            offset=query.offset,
+            questions=asked.questions,
+            more_questions=asked.more_questions,
+        )
+    )
 
 
 def get_drawing(call: Call) -> Reply:

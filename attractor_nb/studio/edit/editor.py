@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from attractor_nb.errors import AttractorError, OptionError, StylesheetSyntaxError
+from attractor_nb.given_files import read_file
 from attractor_nb.languages.condition import parse_condition
 from attractor_nb.languages.dot import BYTE_ORDER_MARK, DotTree, apply_edits, embed_value, parse_dot, parse_syntax
 from attractor_nb.languages.dot.attribute_edits import (
@@ -39,7 +40,6 @@ from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.runtime.prepare.sources import MAX_SOURCE_BYTES
 from attractor_nb.source import SourceText, Span
-from attractor_nb.storage.files.given_files import read_file
 from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.studio.edit.lint_report import LintReport
 from attractor_nb.views.display import DisplayedPicture

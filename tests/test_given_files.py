@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from attractor_nb.errors import OptionError
-from attractor_nb.storage.files.given_files import read_bytes, read_file
+from attractor_nb.given_files import read_bytes, read_file
 
 
 def test_a_pipe_to_which_nobody_writes_is_refused_at_once(tmp_path):
