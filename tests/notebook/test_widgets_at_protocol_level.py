@@ -17,23 +17,25 @@ digraph review {
 VIEW = "application/vnd.jupyter.widget-view+json"
 
 
-def button(kernel, words, *, other_than=""):
-    """The comm id of the enabled button with these words, once it is there."""
-    return kernel.wait_until(
-        lambda: next(
-            (
-                comm_id
-                for comm_id, state in kernel.widgets.items()
-                if state.get("description") == words and not state.get("disabled") and comm_id != other_than
-            ),
-            "",
-        ),
-        f"the button {words}",
-    )
+def within(kernel, model):
+    """The ids of a widget and of all in it: what a page shows, and a person can click."""
+    children = kernel.widgets.get(model, {}).get("children", ())
+    return [model, *(each for child in children for each in within(kernel, child.removeprefix("IPY_MODEL_")))]
 
 
-def click(kernel, words, **options):
-    kernel.send(button(kernel, words, **options), {"event": "click"})
+def button(kernel, root, words):
+    """The comm id of the enabled button with these words in a widget, once it is there."""
+
+    def look():
+        shown = {each: kernel.widgets.get(each, {}) for each in within(kernel, root)}
+        found = [each for each, state in shown.items() if state.get("description") == words]
+        return next((each for each in found if not shown[each].get("disabled")), "")
+
+    return kernel.wait_until(look, f"the button {words}")
+
+
+def click(kernel, root, words):
+    kernel.send(button(kernel, root, words), {"event": "click"})
 
 
 def shown_model(cell):
@@ -46,12 +48,13 @@ def shown_model(cell):
 def test_the_magic_names_widgets_and_a_click_takes_the_edge(any_kernel, is_attended):
     any_kernel.run("%load_ext attractor_nb")
     cell = any_kernel.run(PIPELINE.replace("--quiet", "--run --gate widgets"), is_attended=is_attended)
-    assert shown_model(cell) in any_kernel.widgets
-    first = button(any_kernel, "[A] Approve")
+    box = shown_model(cell)
+    first = button(any_kernel, box, "[A] Approve")
     assert not any_kernel.descriptions, "the live view has no card beside the controls"
-    click(any_kernel, "[R] Redo")
+    click(any_kernel, box, "[R] Redo")
     any_kernel.wait_until(lambda: any("Redo, by" in str(state) for state in any_kernel.widgets.values()), "the line")
-    click(any_kernel, "[A] Approve", other_than=first)
+    any_kernel.wait_until(lambda: first not in within(any_kernel, box), "the first card to close")
+    click(any_kernel, box, "[A] Approve")
     any_kernel.wait_until(
         lambda: [
             message
@@ -86,8 +89,7 @@ def test_a_run_is_a_widget_that_follows_it_and_takes_its_answer(any_kernel):
     any_kernel.run("%load_ext attractor_nb")
     any_kernel.run(PIPELINE)
     cell = any_kernel.run("run = review.run(interviewer='deferred')\nbox = run.widget()\nbox", is_attended=False)
-    assert shown_model(cell) in any_kernel.widgets
-    click(any_kernel, "[A] Approve")
+    click(any_kernel, shown_model(cell), "[A] Approve")
     any_kernel.wait_until(
         lambda: any(
             state.get("description") == "step" and state["value"] == 4 for state in any_kernel.widgets.values()
