@@ -15,7 +15,7 @@ from environments import NOT_ON_A_REGISTRY, PACKAGES, versions
 from goals import Goal, Row
 from measuring import MissingPeer
 
-OWN_PACKAGES = ("attractor_nb", "networkx", "ipython", "pydantic", "pydantic-ai-slim", "fast-sugiyama")
+OWN_PACKAGES = ("attractor_nb", "networkx", "ipython", "pydantic", "pydantic-ai-slim")
 HEAD = """\
 # Benchmarks
 

@@ -6,7 +6,6 @@ import sys
 from itertools import combinations
 from pathlib import Path
 
-import fast_sugiyama
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -240,7 +239,6 @@ def test_equal_scenes_share_one_layout():
 
 
 def test_parts_that_do_not_hang_together_keep_their_edges():
-    """The library numbers the dummies of a second part like vertices; each part is asked for alone."""
     text = "digraph g { a; b; c; d; e; f; a -> b; c -> d; c -> d; c -> e; d -> e; c -> f; e -> f }"
     layout = lay_out(draw_scene(parse_dot(text)))
     assert all(route.path for route in layout.routes)
@@ -265,18 +263,6 @@ def test_an_exit_that_an_edge_leaves_is_drawn_all_the_same():
     """A text while it is being typed; lint says what is wrong with it."""
     graph = parse_dot("digraph { start [shape=Mdiamond] done [shape=Msquare] start -> done -> more }")
     assert lay_out(draw_scene(graph)) is not None
-
-
-def test_an_edge_that_the_library_loses_is_an_error_and_no_drawing_without_it(monkeypatch):
-    def losing(*args, **options):
-        ((positions, width, height, _),) = from_edges(*args, **options)
-        return [(positions, width, height, [])]
-
-    from_edges = fast_sugiyama.from_edges
-    scene = draw_scene(parse_dot("digraph { a -> b -> c a -> c }"))
-    monkeypatch.setattr(fast_sugiyama, "from_edges", losing)
-    with pytest.raises(AssertionError, match="the library lost an edge"):
-        lay_out(scene)
 
 
 def dense(count):

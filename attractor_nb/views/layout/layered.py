@@ -1,4 +1,4 @@
-"""The layout of a scene: layers by ``fast_sugiyama``, places by ourselves.
+"""The layout of a scene: layers, the order within each, places, and the courses of edges.
 
 It works in two axes of its own, ``across`` and ``along`` the flow, and turns the result at the end.
 An edge passes each layer between what is there at its left and at its right, so that it never runs

@@ -1,34 +1,32 @@
 """Ranks and orders: which vertices share a layer, and their order from left to right.
 
-``fast_sugiyama`` ranks the vertices and breaks long edges with dummies. Around it this module makes the graph
-acyclic, gives labelled edges their own vertex (a *bead*), chooses the order of each layer, that of the text
-or the library's, and keeps the members of a panel together. It knows no pixels.
+Labelled edges have their own vertex (a *bead*), and long edges one in each layer that they cross (a *dummy*). The
+order of each layer is that of the text unless another has fewer crossings; members of a panel stay together. It knows
+no pixels.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.views.layout.coordinates import assign_positions
 from attractor_nb.views.layout.ordering import Neighbours, Rows, improved, swap_neighbours, text_keys, turned_branches
+from attractor_nb.views.layout.ranking import Leg, ranks_of
 from attractor_nb.views.outlines import Scene, shared_path
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from attractor_nb.views.layout.skeleton import Skeleton
 
 
-Keys = Mapping[int, float]
-
-_SPACING: Final = 10.0
-_HOPELESS: Final = 3
-_FEW: Final = 10
-"""With this factor of the library's crossings, and these, the order of the text is not worth improving."""
-_MANY_LEGS: Final = 1000
-"""From here on the library skips its slowest refinement, which costs seconds and shows little."""
+_MANY_VERTICES: Final = 150
+"""From here on the order of the text counts only if nothing crosses in it: to improve both takes twice the time."""
+_PATIENCE: Final = 3
+"""Sweeps without a better order that end the search from the text's end, which is worth more of them."""
 
 
 @dataclass(slots=True)
@@ -42,41 +40,44 @@ class Layered:
     edges: list[tuple[int, int]]  #: Pairs (upper vertex, lower vertex).
     chains: list[list[int]]  #: For each link its vertices from upper to lower; empty for a loop at one box.
     beads: dict[int, int]  #: The bead of each link that has one.
-    keys: dict[int, float]  #: Position of each vertex by the library, in no particular unit.
     #: For each panel its left and right border vertex on each of its layers.
     borders: list[list[tuple[int, int]]] = field(default_factory=list[list[tuple[int, int]]])
-    ranks: dict[int, int] = field(default_factory=dict[int, int])  #: The layer of each vertex.
+    ranks: dict[int, int] = field(init=False)  #: The layer of each vertex.
+
+    def __post_init__(self) -> None:
+        self.ranks = {vertex: rank for rank, layer in enumerate(self.layers) for vertex in layer}
 
 
 def layer_scene(skeleton: Skeleton) -> Layered:
-    """Assign layers to a scene's boxes and edges, in the order that the library finds."""
+    """Assign layers to a scene's boxes and edges; nothing is in any order yet."""
     scene = skeleton.scene
     beads: dict[int, int] = {}
-    legs: list[tuple[int, int]] = []
+    legs: list[Leg] = []
     for position, link in enumerate(scene.links):
         if skeleton.is_loop(position):
             continue
-        upper, lower = skeleton.ends[position]
-        if link.lines or skeleton.is_crowded[position]:
-            bead = beads[position] = len(scene.boxes) + len(beads)
-            legs += ((upper, bead), (bead, lower))
-        else:
-            legs.append((upper, lower))
-    ranked = _Ranking(len(scene.boxes), legs)
+        has_bead = bool(link.lines) or skeleton.is_crowded[position]
+        if has_bead:
+            beads[position] = len(scene.boxes) + len(beads)
+        legs.append((*skeleton.ends[position], 1 + has_bead))
+    ranks = ranks_of(len(scene.boxes), legs)
+    layers: Rows = [[] for _ in range(1 + max(ranks))]
+    for box, rank in enumerate(ranks):
+        layers[rank].append(box)
     chains: list[list[int]] = []
+    fresh = len(scene.boxes) + len(beads)
     for position in range(len(scene.links)):
-        upper, lower = skeleton.ends[position]
-        bead = beads.get(position)
-        if skeleton.is_loop(position):
-            chain: list[int] = []
-        elif bead is None:
-            chain = ranked.run(upper, lower)
-        else:
-            chain = [*ranked.run(upper, bead), *ranked.run(bead, lower)[1:]]
+        chain: list[int] = []
+        if not skeleton.is_loop(position):
+            upper, lower = skeleton.ends[position]
+            chain = [upper, *range(fresh, fresh + ranks[lower] - ranks[upper] - 1), lower]
+            if position in beads:
+                chain[1:-1] = [beads[position], *chain[1:-2]]
+            fresh = max(fresh, chain[-2] + 1)
+            for rank, vertex in enumerate(chain[1:-1], ranks[upper] + 1):
+                layers[rank].append(vertex)
         chains.append(chain)
-    layered = Layered(ranked.layers(), ranked.edges, chains, beads, ranked.keys)
-    layered.ranks = {vertex: rank for rank, layer in enumerate(layered.layers) for vertex in layer}
-    return layered
+    return Layered(layers, [pair for chain in chains for pair in pairwise(chain)], chains, beads)
 
 
 def order_layers(skeleton: Skeleton, layered: Layered) -> None:
@@ -87,19 +88,17 @@ def order_layers(skeleton: Skeleton, layered: Layered) -> None:
         layered: Its layers; changed in place.
     """
     children, branches = _in_text_order(skeleton, layered)
-    text = text_keys(_roots(skeleton, layered), children, layered.keys)
     paths = panel_paths(skeleton.scene, layered.chains)
     long = [chain[1:-1] for chain in layered.chains if len(chain) > 2]
     neighbours = Neighbours(layered.edges)
     best: tuple[tuple[int, int, int], Rows, list[list[tuple[int, int]]]] | None = None
-    # Up to two orders are tried: that of the text and the library's. Each is scored by its crossings, by the panels
-    # it cuts and by the branches it turns; the search ends at a perfect one. The order of the text is not even tried
-    # where it begins with several times as many crossings as the library's.
-    starts = [_sorted_rows(layered, keys) for keys in (text, layered.keys)]
-    if neighbours.crossings(starts[0]) > _HOPELESS * neighbours.crossings(starts[1]) + _FEW:
-        del starts[0]
-    for start in starts:
-        rows = improved(start, neighbours, long)
+    # Up to two orders are tried. Each is mirrored where that turns fewer branches, and scored by its crossings, by the
+    # panels it cuts and by the branches it turns; the search ends at a perfect one.
+    for start, patience in _starts(layered, children, _roots(skeleton, layered), neighbours):
+        rows = improved(start, neighbours, long, patience)
+        if turned := turned_branches(rows, branches):
+            mirrored = [row[::-1] for row in rows]
+            rows = mirrored if turned_branches(mirrored, branches) < turned else rows
         borders: list[list[tuple[int, int]]] = []
         if skeleton.scene.panels:
             places = assign_positions(rows, layered.edges, {}, {}, lambda _, __: 1.0)
@@ -121,8 +120,20 @@ def order_layers(skeleton: Skeleton, layered: Layered) -> None:
     layered.ranks = {vertex: rank for rank, layer in enumerate(layered.layers) for vertex in layer}
 
 
-def _sorted_rows(layered: Layered, keys: Keys) -> Rows:
-    return [sorted(layer, key=lambda vertex: (keys[vertex], vertex)) for layer in layered.layers]
+def _starts(
+    layered: Layered, children: dict[int, list[int]], roots: list[int], neighbours: Neighbours
+) -> Iterator[tuple[Rows, int]]:
+    """The orders from which the search begins, and its patience with each.
+
+    They are that of the text, and that of the text walked from its end, where a vertex with several above it is by
+    the last of them.
+    """
+    text = text_keys(roots, children)
+    rows = [sorted(layer, key=text.__getitem__) for layer in layered.layers]
+    if len(layered.ranks) < _MANY_VERTICES or not neighbours.crossings(rows):
+        yield rows, 1
+    from_end = text_keys(roots[::-1], {vertex: steps[::-1] for vertex, steps in children.items()})
+    yield [sorted(layer, key=from_end.__getitem__)[::-1] for layer in layered.layers], _PATIENCE
 
 
 def _border_edges(borders: list[list[tuple[int, int]]]) -> list[tuple[int, int]]:
@@ -149,99 +160,6 @@ def _roots(skeleton: Skeleton, layered: Layered) -> list[int]:
     hanging = {chain[-1] for chain in layered.chains if chain}
     first = [skeleton.ends[position][0] for position in skeleton.spine[:1]]
     return [*first, *(box for box in range(len(skeleton.scene.boxes)) if box not in hanging)]
-
-
-class _Ranking:
-    """The ranking by ``fast_sugiyama`` for the legs of all edges, in our numbers.
-
-    Attributes:
-        keys: Position of each vertex from left to right, in no particular unit.
-        edges: All edges between neighbouring layers.
-    """
-
-    def __init__(self, box_count: int, legs: list[tuple[int, int]]) -> None:
-        self.keys: dict[int, float] = {}
-        self.edges: list[tuple[int, int]] = []
-        self._ranks: dict[int, int] = {}
-        below: dict[int, list[int]] = defaultdict(list)
-        inner = sorted({vertex for leg in legs for vertex in leg})
-        self._first_dummy = max([box_count - 1, *inner]) + 1
-        self._dummy_count = 0
-        parts = [self._library_part(part) for part in _connected(legs)]
-        parts += ([(box, 0.0, 0)] for box in sorted(set(range(box_count)) - set(inner)))
-        shift = 0.0
-        for part in sorted(parts, key=min):
-            leftmost = min(x for _, x, _ in part)
-            for vertex, x, rank in part:
-                self.keys[vertex] = x - leftmost + shift
-                self._ranks[vertex] = rank
-            shift = max(self.keys[vertex] for vertex, _, _ in part) + 2 * _SPACING
-        for upper, lower in self.edges:
-            below[upper].append(lower)
-        self._runs: dict[tuple[int, int], list[int]] = {}
-        for upper in inner:
-            for vertex in below[upper]:
-                run = [upper, vertex]
-                while run[-1] >= self._first_dummy:
-                    run += below[run[-1]]
-                self._runs[upper, run[-1]] = run
-
-    def _library_part(self, legs: list[tuple[int, int]]) -> list[tuple[int, float, int]]:
-        """(vertex, x, rank) of all vertices of one connected part; adds to ``edges``.
-
-        The library is asked for one part at a time: with several, the numbers of its dummies
-        collide with those of vertices.
-        """
-        from fast_sugiyama import from_edges  # noqa: PLC0415 - only drawings need it
-
-        names = dict(enumerate(sorted({vertex for leg in legs for vertex in leg})))
-        numbers = {vertex: number for number, vertex in names.items()}
-        ((positions, _, _, short_edges),) = from_edges(
-            [(numbers[a], numbers[b]) for a, b in legs],
-            vertex_spacing=_SPACING,
-            dummy_vertices=True,
-            ranking_type="minimize",
-            transpose=len(legs) < _MANY_LEGS,
-            check_layout=False,
-        )
-        for number in sorted(int(number) for number, _ in positions):
-            if number not in names:
-                names[number] = self._first_dummy + self._dummy_count
-                self._dummy_count += 1
-        for a, b in short_edges or ():
-            self.edges.append((names[int(a)], names[int(b)]))
-        lowest = max(y for _, (_, y) in positions)
-        return [(names[int(n)], float(x), round((lowest - y) / _SPACING)) for n, (x, y) in positions]
-
-    def run(self, upper: int, lower: int) -> list[int]:
-        """The vertices along a leg, its ends included."""
-        if (run := self._runs.get((upper, lower))) is None:
-            raise AssertionError("the library lost an edge")
-        return run
-
-    def layers(self) -> list[list[int]]:
-        """The vertices of each layer from left to right."""
-        layers: list[list[int]] = [[] for _ in range(1 + max(self._ranks.values()))]
-        for vertex in sorted(self.keys, key=lambda vertex: (self.keys[vertex], vertex)):
-            layers[self._ranks[vertex]].append(vertex)
-        return layers
-
-
-def _connected(legs: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
-    """The legs of each connected part."""
-    parent: dict[int, int] = {}
-
-    def root(vertex: int) -> int:
-        while parent.setdefault(vertex, vertex) != vertex:
-            parent[vertex] = vertex = parent[parent[vertex]]
-        return vertex
-
-    for a, b in legs:
-        parent[root(a)] = root(b)
-    parts: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for leg in legs:
-        parts[root(leg[0])].append(leg)
-    return list(parts.values())
 
 
 # Panels in a layered layout: members side by side in every layer, with a border on either side.

@@ -2,10 +2,10 @@
 
 The rule: of two orders the one with fewer crossings counts, then the one that cuts fewer panels, then the
 one that has more branches in the order in which the text names them. So the first order tried is that of
-the text, walked depth first, back edges at the left of what they go back past; others replace it only by
-having fewer crossings. Each is improved by sweeps (a vertex moves to the median of its neighbours in the
-layer before) and by swaps of neighbours, until neither helps. Pure; knows layers and edges, nothing of
-pixels.
+the text, walked depth first, back edges at the left of what they go back past; the second, the same walked from
+the end of the text, replaces it only by a better score. Each is improved by sweeps (a vertex moves to the median of
+its neighbours in the layer before) and by swaps of neighbours, until neither helps. Pure; knows layers and edges,
+nothing of pixels.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 Rows = list[list[int]]
 
-_PATIENCE: Final = 1
 _MOST_SWEEPS: Final = 24
 _MANY_VERTICES: Final = 700
 """From here on a start has few sweeps: each takes many milliseconds, and the first ones gain most."""
@@ -88,20 +87,23 @@ def _turned(numbers: Sequence[int]) -> int:
     return total
 
 
-def improved(rows: Rows, neighbours: Neighbours, chains: Sequence[Sequence[int]]) -> Rows:
+def improved(rows: Rows, neighbours: Neighbours, chains: Sequence[Sequence[int]], patience: int) -> Rows:
     """The best of the orders that sweeps from an order lead to; itself if none has fewer crossings.
 
-    ``chains`` are the inner vertices of long edges.
+    Args:
+        rows: The order.
+        neighbours: The edges.
+        chains: The inner vertices of long edges.
+        patience: The search ends after so many sweeps that find no better order.
     """
     best, fewest = rows, neighbours.crossings(rows)
     if not fewest or sum(len(row) ** 2 for row in rows) > _TOO_WIDE:
         return best
     # Down, up, down, …: a sweep sorts by medians, which moves vertices far and may make some crossings worse; swaps
-    # of neighbours then take away what they can. The best order of all that were met is kept, and the search ends
-    # with the first sweep that finds none better.
-    most = _MOST_SWEEPS if sum(map(len, rows)) < _MANY_VERTICES else _PATIENCE
+    # of neighbours then take away what they can. The best order of all that were met is kept.
+    most = _MOST_SWEEPS if sum(map(len, rows)) < _MANY_VERTICES else patience
     rows = [list(row) for row in rows]
-    patience = _PATIENCE
+    left = patience
     # Long edges are led anew in the first two rounds only, and once more at the end: it costs as much as a sweep, and
     # later rounds rarely gain by it.
     for sweep in range(most + 1):
@@ -111,16 +113,17 @@ def improved(rows: Rows, neighbours: Neighbours, chains: Sequence[Sequence[int]]
         if sweep < 2:
             move_chains(rows, neighbours, chains)
         found = neighbours.crossings(rows)
-        patience = _PATIENCE if found < fewest else patience - 1
+        left = patience if found < fewest else left - 1
         if found < fewest:
             best, fewest = [list(row) for row in rows], found
-        if not fewest or not patience:
+        if not fewest or not left:
             break
     if fewest:
         rows = [list(row) for row in best]
         move_chains(rows, neighbours, chains)
         swap_neighbours(rows, neighbours)
-        best = min(best, rows, key=neighbours.crossings)
+        if neighbours.crossings(rows) < fewest:
+            best = rows
     return best
 
 
@@ -334,15 +337,15 @@ def _crossed(segments: Sequence[tuple[int, int]], start: int, width: int) -> lis
     return list(accumulate(change))
 
 
-def text_keys(roots: Iterable[int], children: Mapping[int, Sequence[int]], vertices: Iterable[int]) -> dict[int, float]:
+def text_keys(roots: Iterable[int], children: Mapping[int, Sequence[int]]) -> dict[int, int]:
     """A number for each vertex: when a walk in depth meets it that takes children in their order."""
-    keys: dict[int, float] = {}
-    for root in (*roots, *vertices):
+    keys: dict[int, int] = {}
+    for root in roots:
         stack = [root]
         while stack:
             vertex = stack.pop()
             if vertex not in keys:
-                keys[vertex] = float(len(keys))
+                keys[vertex] = len(keys)
                 stack += reversed(children.get(vertex, ()))
     return keys
 
