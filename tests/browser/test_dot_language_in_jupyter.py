@@ -6,6 +6,8 @@ import statistics
 
 import pytest
 
+from tests.waiting import wait_until
+
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
 MOST_SECONDS_A_KEY = 0.05
@@ -61,6 +63,7 @@ def cells(jupyter, open_notebook):
 
 @pytest.mark.kind("JupyterLab")
 def test_a_pipeline_has_the_colours_of_its_own_language(cells, pictures):
+    wait_until(lambda: len({look for _, look in colours_of(cells, 0)}) > 4, "the colouring of Python")
     python, dot = colours_of(cells, 0), colours_of(cells, 1)
     assert cells.script(MIMES) == ["text/x-ipython", MIME, "text/x-ipython"]
     keyword, string, comment = (look_of(python, text) for text in ("def", '"text"', "# stays"))

@@ -26,7 +26,7 @@ def test_version(command):
         ["run"],
         ["run", "a.dot", "--no-such"],
         ["run", "a.dot", "--backend", "cloud"],
-        ["graph", "a.dot", "-f", "gif"],
+        ["graph", "a.dot", "-f", "bmp"],
     ],
     ids=["command", "argument", "option", "backend", "format"],
 )

@@ -25,7 +25,7 @@ OF_A_RUN = {
     ),
     *("graph", "heat", "inspect", "journal", "load", "logs_root", "mark", "on_event", "outcomes", "read_stage_file"),
     *("replay", "resume", "rewind", "tell", "timeline", "to_mermaid", "to_png", "to_svg", "visits", "wait_for_gate"),
-    "why",
+    *("why", "widget"),
 }
 OF_A_MAP = {"directory", "export_html", "on_row", "stop", "when_done"}
 

@@ -131,7 +131,7 @@ def estimate(file: File, *, params: dict[str, Any], bounds: dict[str, Any], is_j
     return show_estimate(file, params=params, bounds=bounds, is_json=is_json)
 
 
-ANALYSE_HELP = """Say what holds for all runs: what each passes, loops, gates that can be avoided.
+ANALYSE_HELP = """Say what every run passes, and which gates it can avoid.
 
 \b
   attractor-nb analyse review.dot

@@ -217,7 +217,9 @@ def completion(
     return ExitCode.SUCCESS
 
 
-LSP_HELP = """Serve one editor over stdin and stdout: findings, fixes, completion, meanings, renaming (docs/editors.md).
+LSP_HELP = """Serve an editor: findings, completion, renaming.
+
+It speaks the Language Server Protocol over stdin and stdout; see docs/editors.md.
 
 \b
   pip install 'attractor-nb[lsp]'

@@ -208,7 +208,7 @@ def _balanced_end(text: str, start: int, at: int) -> int:
 
 
 def _ends(text: str, start: int, at: int) -> Iterator[int]:
-    """Where a statement with a mistake may end, the likeliest first."""
+    """The offsets at which a statement with a mistake may end, the likeliest first."""
     yield _balanced_end(text, start, start)
     yield _balanced_end(text, start, at)
     found = _LINE_END.search(text, at)
