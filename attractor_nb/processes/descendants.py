@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from attractor_nb.platforms import SIGKILL
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from collections.abc import Set as AbstractSet
@@ -181,7 +183,7 @@ class Descendants:
         killed: set[int] = set()
         for _ in range(MAX_KILL_ROUNDS):
             found = self._alive(killed)
-            self._signal(signal.SIGKILL, found)
+            self._signal(SIGKILL, found)
             if not found:
                 return
             killed |= found

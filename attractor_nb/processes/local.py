@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from attractor_nb.errors import TerminalError
 from attractor_nb.model.stop import is_shortage
+from attractor_nb.platforms import check_posix
 from attractor_nb.processes.descendants import MARK_NAME, ChildProcess, Descendants, Watchdog
 from attractor_nb.redaction import StreamRedactor, address_secrets, holds_secret, is_secret_name
 from attractor_nb.storage.files.disk import Disk, storage_error, write_all
@@ -178,6 +179,7 @@ class CommandJob:
             mark: By which its descendants are found.
             until_end: What has to last as long as it does.
         """
+        check_posix()
         loop = asyncio.get_running_loop()
         with contextlib.ExitStack() as stack:
             source = stdin if isinstance(stdin, int) else stack.enter_context(_input_file(stdin))
