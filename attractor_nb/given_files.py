@@ -12,6 +12,7 @@ import stat
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import OptionError
+from attractor_nb.platforms import O_BINARY, O_CLOEXEC, O_NONBLOCK
 
 if TYPE_CHECKING:
     from io import FileIO
@@ -43,7 +44,7 @@ def read_bytes(path: Path, *, max_bytes: int = MAX_FILE_BYTES, is_optional: bool
         is_optional: A file that is not there is empty.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | O_BINARY | O_NONBLOCK | O_CLOEXEC)
         with os.fdopen(descriptor, "rb", buffering=0) as file:
             mode = os.fstat(descriptor).st_mode
             data = _read_to_end(file, max_bytes)

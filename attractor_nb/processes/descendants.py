@@ -14,20 +14,21 @@ import subprocess
 import threading
 from concurrent.futures import Future
 from io import FileIO
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from attractor_nb.platforms import SIGKILL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from collections.abc import Set as AbstractSet
+    from pathlib import Path
+
+    from attractor_nb.processes.process_table import ProcessTable
 
 MARK_NAME = "ATTRACTOR_COMMAND"
 """Environment variable by whose value a command's descendants are found."""
 MAX_KILL_ROUNDS = 50
 """Most searches for processes that a command starts while it is being killed."""
-_DEAD_STATES = "ZX"
 _SHELL = "/bin/sh"
 
 
@@ -63,7 +64,10 @@ class Watchdog:
     """A shell that ends a command when we are gone: our end of its input closes with us.
 
     It kills the command's group, if it was notified of it before, what descends from it, and what carries the
-    command's mark.
+    command's mark. Without /proc it knows neither sessions nor marks.
+
+    Attributes:
+        started_ticks: When it started, by the table: whatever the command starts is not older; 0 when unknown.
     """
 
     _SCRIPT = """
@@ -71,13 +75,23 @@ class Watchdog:
         read -r word
         [ "$group" = dismissed ] || [ "$word" = dismissed ] && exit
         set -f
-        mark=$1
+        mark=$1 proc=$2
         family=" $group "
         look() {  # who has a parent or a session of the family
             is_larger=
-            for number in $(ls /proc); do
+            if ! [ -r "$proc/self/stat" ]; then  # macOS
+                set -- $(ps -A -o pid= -o ppid=)
+                while [ $# -gt 1 ]; do
+                    case $family in
+                        *" $1 "*) ;;
+                        *" $2 "*) family="$family$1 " is_larger=yes ;;
+                    esac
+                    shift 2
+                done
+            fi
+            for number in $(ls "$proc"); do
                 case $number in *[!0-9]*) continue ;; esac
-                read -r line 2>/dev/null </proc/$number/stat || continue
+                read -r line 2>/dev/null <"$proc/$number/stat" || continue
                 set -- ${line##*) }
                 case $family in
                     *" $number "*) ;;
@@ -89,7 +103,7 @@ class Watchdog:
         [ -n "$group" ] && while look; do :; done
         for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
             [ -n "$group" ] && kill -s KILL -- "-$group" 2>/dev/null
-            places=$(cd /proc && set +f && grep -alsF "$mark" [0-9]*/environ)
+            places=$(cd "$proc" && set +f && grep -alsF "$mark" [0-9]*/environ)
             [ "$round" = 1 ] || [ -n "$places" ] || break
             for place in $family $places; do
                 kill -s KILL "${place%/environ}" 2>/dev/null
@@ -98,23 +112,26 @@ class Watchdog:
         done
     """
 
-    def __init__(self, process: ChildProcess, lifeline: FileIO) -> None:
+    def __init__(self, process: ChildProcess, lifeline: FileIO, started_ticks: int) -> None:
         self._process = process
         self._lifeline = lifeline
+        self.started_ticks = started_ticks
 
     @classmethod
-    def start(cls, mark: str, stack: contextlib.ExitStack) -> Watchdog:
+    def start(cls, mark: str, stack: contextlib.ExitStack, table: ProcessTable, proc: Path) -> Watchdog:
         """Start one for a command of this mark.
 
         Args:
             mark: The command's mark.
+            table: The processes of this machine.
+            proc: Where the kernel shows them as files, if it does.
             stack: Lets go of it at its end, whatever else was interrupted before that.
         """
         reader, writer = os.pipe()
         lifeline = stack.enter_context(FileIO(writer, "w"))
         try:
             process = ChildProcess(
-                [_SHELL, "-c", cls._SCRIPT, "watchdog", f"{MARK_NAME}={mark}"],
+                [_SHELL, "-c", cls._SCRIPT, "watchdog", f"{MARK_NAME}={mark}", str(proc)],
                 stdin=reader,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -124,13 +141,8 @@ class Watchdog:
             )
         finally:
             os.close(reader)
-        return cls(process, lifeline)
-
-    @property
-    def started_ticks(self) -> int:
-        """When it started, as /proc tells it: whatever the command starts is not older; 0 when unknown."""
-        facts = _facts_of(self._process.pid)
-        return facts.started_ticks if facts else 0
+        facts = table.facts_of(process.pid)
+        return cls(process, lifeline, facts.started_ticks if facts else 0)
 
     def watch(self, group: int) -> None:
         """Tell it which group ends with us."""
@@ -159,16 +171,17 @@ class Descendants:
     session, gave up its environment and was adopted by init, all before the first scan, is not found.
     """
 
-    def __init__(self, group: int, mark: str, since_ticks: int) -> None:
-        """Take the command's process group, its mark, and a time at which nothing of it was there yet."""
+    def __init__(self, group: int, mark: str, since_ticks: int, table: ProcessTable) -> None:
+        """Take the command's process group, its mark, a time at which nothing of it was there yet, and the table."""
         self._group = group
-        self._entry = f"{MARK_NAME}={mark}".encode()
+        self._mark = mark
+        self._table = table
         self._since_ticks = since_ticks
         self._known: dict[int, int] = {}
 
     def is_alive(self) -> bool:
         """True if anything of it still runs; what is dead but not reaped does not."""
-        if not _process_numbers():
+        if not self._table.numbers():
             return self._is_group_there()
         return bool(self._alive())
 
@@ -181,7 +194,7 @@ class Descendants:
         killed: set[int] = set()
         for _ in range(MAX_KILL_ROUNDS):
             found = self._alive(killed)
-            self._signal(signal.SIGKILL, found)
+            self._signal(SIGKILL, found)
             if not found:
                 return
             killed |= found
@@ -207,7 +220,7 @@ class Descendants:
         were looked at, there is no process that was not there before.
         """
         seen: set[int] = set()
-        while added := [number for number in _process_numbers() if number not in seen]:
+        while added := [number for number in self._table.numbers() if number not in seen]:
             if found := self._among(added) - killed:
                 return found
             seen.update(added)
@@ -215,14 +228,14 @@ class Descendants:
 
     def _among(self, processes: Iterable[int]) -> set[int]:
         """Those of it that are alive among these processes."""
-        facts = {number: found for number in processes if (found := _facts_of(number))}
+        facts = {number: found for number in processes if (found := self._table.facts_of(number))}
         facts = {number: found for number, found in facts.items() if found.started_ticks >= self._since_ticks}
         known = {
             number
             for number, found in facts.items()
             if self._group in (found.group, found.session)
             or self._known.get(number) == found.started_ticks
-            or self._is_marked(number)
+            or self._table.has_variable(number, MARK_NAME, self._mark)
         }
         added = known
         while added:
@@ -230,36 +243,3 @@ class Descendants:
             known |= added
         self._known.update({number: facts[number].started_ticks for number in known})
         return {number for number in known if not facts[number].is_dead}
-
-    def _is_marked(self, process: int) -> bool:
-        try:
-            return self._entry in Path(f"/proc/{process}/environ").read_bytes()
-        except OSError:
-            return False
-
-
-class _Facts(Struct, frozen=True):
-    """Facts about a process from /proc."""
-
-    is_dead: bool
-    parent: int
-    group: int
-    session: int
-    started_ticks: int
-
-
-def _facts_of(process: int) -> _Facts | None:
-    """None when it is gone."""
-    try:
-        facts = Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()
-    except OSError:
-        return None
-    return _Facts(facts[0] in _DEAD_STATES, int(facts[1]), int(facts[2]), int(facts[3]), int(facts[19]))
-
-
-def _process_numbers() -> list[int]:
-    """All processes of this machine, the newest first; none where there is no /proc."""
-    try:
-        return sorted((int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()), reverse=True)
-    except OSError:
-        return []

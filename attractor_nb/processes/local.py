@@ -16,13 +16,17 @@ from msgspec import Struct
 
 from attractor_nb.errors import TerminalError
 from attractor_nb.model.stop import is_shortage
+from attractor_nb.platforms import check_posix
 from attractor_nb.processes.descendants import MARK_NAME, ChildProcess, Descendants, Watchdog
+from attractor_nb.processes.process_table import PROC, process_table
 from attractor_nb.redaction import StreamRedactor, address_secrets, holds_secret, is_secret_name
 from attractor_nb.storage.files.disk import Disk, storage_error, write_all
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
     from pathlib import Path
+
+    from attractor_nb.processes.process_table import ProcessTable
 
     OutputListener = Callable[[str, str], None]
 
@@ -64,7 +68,12 @@ class LocalProcesses:
     """Commands on this machine (``protocols.Processes``)."""
 
     def __init__(
-        self, *, shell: str = SHELL, environment: Mapping[str, str] | None = None, disk: Disk | None = None
+        self,
+        *,
+        shell: str = SHELL,
+        environment: Mapping[str, str] | None = None,
+        disk: Disk | None = None,
+        proc: Path = PROC,
     ) -> None:
         """Take a shell, and what commands inherit from: this process's environment if not given.
 
@@ -72,10 +81,12 @@ class LocalProcesses:
             shell: Runs commands that are texts.
             environment: What commands inherit from.
             disk: Where their output is spooled; tests give their own.
+            proc: Where the kernel shows processes as files, if it does; tests give their own.
         """
         self._shell = shell
         self._environment = environment
         self._disk = disk or Disk()
+        self._proc = proc
 
     async def run(
         self,
@@ -108,7 +119,7 @@ class LocalProcesses:
                 stack.enter_context(OutputChannel(name, output_directory, on_output, self._disk))
                 for name in ("stdout", "stderr")
             ]
-            job = await CommandJob.start(arguments, cwd, environment, stdin, channels, mark, stack)
+            job = await CommandJob.start(arguments, cwd, environment, stdin, channels, mark, stack, self._proc)
             is_timed_out = False
             grace = CANCEL_GRACE_SECONDS
             try:
@@ -166,6 +177,7 @@ class CommandJob:
         channels: Sequence[Channel],
         mark: str,
         until_end: contextlib.ExitStack,
+        proc: Path = PROC,
     ) -> CommandJob:
         """Start a command.
 
@@ -177,7 +189,10 @@ class CommandJob:
             channels: What take its stdout and its stderr.
             mark: By which its descendants are found.
             until_end: What has to last as long as it does.
+            proc: Where the kernel shows processes as files, if it does.
         """
+        check_posix()
+        table = process_table(proc)
         loop = asyncio.get_running_loop()
         with contextlib.ExitStack() as stack:
             source = stdin if isinstance(stdin, int) else stack.enter_context(_input_file(stdin))
@@ -188,7 +203,7 @@ class CommandJob:
                 writers.append(writer)
                 pipe = os.fdopen(reader, "rb", buffering=0)
                 await loop.connect_read_pipe(lambda channel=channel: channel, pipe)
-            watchdog = _watchdog(mark, until_end)
+            watchdog = _watchdog(mark, until_end, table, proc)
             try:
                 process = ChildProcess(
                     arguments,
@@ -206,7 +221,7 @@ class CommandJob:
                 await watchdog.end_all()
                 raise
             watchdog.watch(process.pid)
-        descendants = Descendants(process.pid, mark, watchdog.started_ticks)
+        descendants = Descendants(process.pid, mark, watchdog.started_ticks, table)
         return cls(process, watchdog, channels, descendants)
 
     async def wait(self, timeout_seconds: float | None) -> bool:
@@ -246,9 +261,9 @@ class CommandJob:
             self._descendants.kill()
 
 
-def _watchdog(mark: str, stack: contextlib.ExitStack) -> Watchdog:
+def _watchdog(mark: str, stack: contextlib.ExitStack, table: ProcessTable, proc: Path) -> Watchdog:
     try:
-        return Watchdog.start(mark, stack)
+        return Watchdog.start(mark, stack, table, proc)
     except OSError as error:
         raise _cannot_start([SHELL], None, error) from error
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import resource
 import socket
 import sys
 from importlib import import_module
@@ -21,6 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from attractor_nb.errors import OptionError
 from attractor_nb.logs import own_logger
+from attractor_nb.platforms import check_posix
 from attractor_nb.runtime.prepare.known_secrets import redact_also
 from attractor_nb.server.asgi_app import Server
 from attractor_nb.server.guard import DEFAULT_HEADERS, HEADERS
@@ -200,6 +200,7 @@ def run_server(
     version: str,
 ) -> None:
     """Serve until the process is told to end; see ``attractor_nb.server.serve``."""
+    check_posix()
     check_bind(host, is_remote_allowed=allow_remote)
     prefix, token = checked_prefix(prefix), checked_token(token)
     check_limits(max_runs=max_runs, max_streams=max_streams)
@@ -321,6 +322,8 @@ def raise_limit(needed: int) -> int:
 
     Many systems begin with a soft limit of 1,024, which everybody may raise up to the hard one.
     """
+    import resource  # noqa: PLC0415 - Windows has none
+
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
     if soft != resource.RLIM_INFINITY and wanted > soft:

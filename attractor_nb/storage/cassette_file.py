@@ -8,7 +8,6 @@ is never written over. Secrets are taken out before anything is written.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -93,6 +92,8 @@ def _locked(disk: Disk, path: Path) -> Generator[int]:
         parent = disk.open_directory(path.absolute().parent)
     except OSError as error:
         raise storage_error(error, "open", path.parent) from error
+    import fcntl  # noqa: PLC0415 - Windows has none, and opens no directory
+
     try:
         with contextlib.suppress(OSError):  # a file system without locks
             fcntl.flock(parent, fcntl.LOCK_EX)

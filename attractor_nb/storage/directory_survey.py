@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from attractor_nb.errors import CheckpointCorrupt, RunError, RunNotFound, StorageError
 from attractor_nb.model.events import Event, RunWarning, StageStarted
+from attractor_nb.platforms import O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, read_checkpoint
 from attractor_nb.storage.child_directories import CHILDREN_NAME
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 MAX_RECORD_BYTES = 64 * 1024 * 1024
 _MAX_SOURCE_BYTES = 64 * 1024 * 1024
 _CHUNK_BYTES = 1024 * 1024
-_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_READ_FLAGS = os.O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
 
 
 class FileFinding(msgspec.Struct, frozen=True):
@@ -210,7 +211,7 @@ def _source(logs_root: Path) -> FileFinding:
 def _artifacts(logs_root: Path) -> list[FileFinding]:
     """Artifacts whose name, which is the hash of their content, does not fit; one line when all do."""
     try:
-        place = os.open(logs_root / ARTIFACTS_NAME, _READ_FLAGS | os.O_DIRECTORY)
+        place = os.open(logs_root / ARTIFACTS_NAME, _READ_FLAGS | O_DIRECTORY)
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -260,7 +261,7 @@ _NOT_COPIED = frozenset(
     }
 )
 UNFINISHED_LOG = "events.jsonl.unfinished"
-_DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_DIRECTORY_FLAGS = os.O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
 
 
 class SalvagePlan(msgspec.Struct, frozen=True):

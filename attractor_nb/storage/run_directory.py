@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attractor_nb.errors import RunNotFound, StorageError
+from attractor_nb.platforms import O_CLOEXEC, O_DIRECTORY
 from attractor_nb.storage.files.atomic import write_whole
 from attractor_nb.storage.files.disk import Disk, storage_error
 
@@ -152,7 +153,7 @@ def _write_once(disk: Disk, place: Path, name: str, data: bytes, *, is_synced: b
     if os.path.lexists(place / name) or not os.access(place, os.W_OK):
         return
     try:
-        descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = os.open(place, os.O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     except OSError as error:
         raise storage_error(error, "open", place) from error
     try:
@@ -162,7 +163,7 @@ def _write_once(disk: Disk, place: Path, name: str, data: bytes, *, is_synced: b
 
 
 def _sync_directory(disk: Disk, path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     try:
         disk.sync(descriptor)
     finally:

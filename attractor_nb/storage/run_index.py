@@ -29,6 +29,7 @@ from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.gc_pause import gc_paused
 from attractor_nb.model.outcome import ResultMarks, Usage, usage_problem
 from attractor_nb.model.states import PAUSED
+from attractor_nb.platforms import O_CLOEXEC, O_DIRECTORY, check_posix
 from attractor_nb.redaction import may_hold, redacted_value
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file, write_whole
 from attractor_nb.storage.files.disk import Disk, storage_error
@@ -194,8 +195,9 @@ def list_runs(base: Path) -> list[RunSummary]:
 
     So is what a killed process had begun to write and never gave its name: a fork.
     """
+    check_posix()
     try:
-        home = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        home = os.open(base, os.O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import msgspec
 
 from attractor_nb.errors import StorageError
+from attractor_nb.platforms import HAS_POSIX
 from attractor_nb.storage.files.atomic import read_plain_file, sweep, write_whole
 from attractor_nb.storage.files.disk import FILE_MODE, Disk
 from attractor_nb.storage.files.strict_json import JsonProblem
@@ -142,7 +143,7 @@ def is_private(directory: Path) -> bool:
         facts = directory.stat()
     except OSError:
         return False
-    return facts.st_uid == os.geteuid() and not facts.st_mode & _OTHERS_MAY_WRITE
+    return HAS_POSIX and facts.st_uid == os.geteuid() and not facts.st_mode & _OTHERS_MAY_WRITE
 
 
 def _remembered(entry: object) -> Remembered | None:

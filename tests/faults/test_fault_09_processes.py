@@ -156,10 +156,12 @@ def killed(case):
     return "" if is_alone else f"{case.program}: left a process"
 
 
-@pytest.mark.protects(DESCENDANTS, "            or self._is_marked(number)\n", instead="")
+@pytest.mark.protects(
+    DESCENDANTS, "            or self._table.has_variable(number, MARK_NAME, self._mark)\n", instead=""
+)
 @pytest.mark.protects(DESCENDANTS, "(found.group, found.session)", instead="(found.group,)")
 @pytest.mark.protects(DESCENDANTS, "        while added:", instead="        while False:")
-@pytest.mark.protects(DESCENDANTS, "            self._signal(signal.SIGKILL, found)", instead="            pass")
+@pytest.mark.protects(DESCENDANTS, "            self._signal(SIGKILL, found)", instead="            pass")
 @pytest.mark.protects(
     LOCAL, "asyncio.wait(waited, timeout=timeout_seconds,", instead="asyncio.wait(waited, timeout=None,"
 )

@@ -117,12 +117,12 @@ def test_each_id_has_a_directory_of_its_own_that_every_file_system_takes(tmp_pat
 
 
 @pytest.mark.protects(
-    "attractor_nb/storage/files/disk.py", "_FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW", instead="_FLAGS = os.O_CLOEXEC"
+    "attractor_nb/storage/files/disk.py", "_FLAGS = O_CLOEXEC | O_NOFOLLOW", instead="_FLAGS = O_CLOEXEC"
 )
 @pytest.mark.protects(
     "attractor_nb/storage/files/atomic.py",
-    "_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK",
-    instead="_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW",
+    "_READ_FLAGS = os.O_RDONLY | O_NOFOLLOW | O_NONBLOCK",
+    instead="_READ_FLAGS = os.O_RDONLY | O_NOFOLLOW",
 )
 @pytest.mark.kind("a hostile file name")
 def test_nothing_that_is_planted_leads_outside(tmp_path, outside, campaign, figures):

@@ -93,9 +93,7 @@ CASES = [*((name, lambda path, text=text: path.write_bytes(text)) for name, text
     'refused = Outcome.fail(f"{planned.id}: {error.message}")',
     instead="refused = Outcome.success()",
 )
-@pytest.mark.protects(
-    "attractor_nb/storage/files/atomic.py", "os.O_NOFOLLOW | os.O_NONBLOCK |", instead="os.O_NONBLOCK |"
-)
+@pytest.mark.protects("attractor_nb/storage/files/atomic.py", "O_NOFOLLOW | O_NONBLOCK |", instead="O_NONBLOCK |")
 @pytest.mark.protects(
     "attractor_nb/storage/stages/status_file.py",
     "        if key.startswith(RESERVED_PREFIXES):",
@@ -147,9 +145,7 @@ def test_the_file_of_an_earlier_attempt_or_visit_is_never_read(tmp_path, figures
     figures.record(14, "status.json of an earlier attempt", "never read; kept under visits/")
 
 
-@pytest.mark.protects(
-    "attractor_nb/storage/files/atomic.py", "os.O_NOFOLLOW | os.O_NONBLOCK |", instead="os.O_NONBLOCK |"
-)
+@pytest.mark.protects("attractor_nb/storage/files/atomic.py", "O_NOFOLLOW | O_NONBLOCK |", instead="O_NONBLOCK |")
 @pytest.mark.protects(
     "attractor_nb/storage/stages/status_file.py",
     "        if key.startswith(RESERVED_PREFIXES):",

@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 
 from attractor_nb.errors import StorageError, TerminalError
-from attractor_nb.processes import LocalProcesses, command_environment, descendants
+from attractor_nb.processes import LocalProcesses, command_environment, descendants, process_table
 from attractor_nb.processes import local as local_module
 from attractor_nb.processes import local as output_module
+from attractor_nb.processes.process_table import PROC, ProcTable
 from attractor_nb.runtime.prepare.known_secrets import redact_also
-from tests.waiting import is_alive, wait_for_end
+from tests.waiting import is_alive, wait_for_end, wait_until
 
+NO_PROC = Path("/no/proc")
 LONG_SECONDS = 600
 """Longer than any test may take: who waits for the end of such a command hangs."""
 
@@ -315,7 +317,7 @@ def test_fault_7_when_we_are_killed_the_command_ends_too(round_number):
             os.kill(command, signal.SIGKILL)
 
 
-def test_what_was_started_while_everything_was_looked_at_is_ended(monkeypatch):
+def test_what_was_started_while_everything_was_looked_at_is_ended():
     """Protected by: it is looked again, until nothing is there that was not there before."""
     script = "read -r go; setsid tail -f /dev/null >/dev/null 2>&1 & echo $!"
     shell = subprocess.Popen(
@@ -325,17 +327,17 @@ def test_what_was_started_while_everything_was_looked_at_is_ended(monkeypatch):
         env={**os.environ, descendants.MARK_NAME: "looked-at"},
         start_new_session=True,
     )
-    started, real = [], descendants._process_numbers
+    started = []
 
-    def listed():
-        """All processes; then one of them starts another, and ends."""
-        numbers = real()
-        if not started:
-            started.append(int(shell.communicate(b"go\n")[0]))
-        return numbers
+    class Table(ProcTable):
+        def numbers(self):
+            """All processes; then one of them starts another, and ends."""
+            numbers = super().numbers()
+            if not started:
+                started.append(int(shell.communicate(b"go\n")[0]))
+            return numbers
 
-    monkeypatch.setattr(descendants, "_process_numbers", listed)
-    descendants.Descendants(shell.pid, "looked-at", 0).kill()
+    descendants.Descendants(shell.pid, "looked-at", 0, Table(PROC)).kill()
     assert started
     wait_for_end(started[0])
 
@@ -348,11 +350,62 @@ def test_several_commands_run_side_by_side():
     assert [result.stdout for result in asyncio.run(many())] == [f"{number}\n" for number in range(8)]
 
 
-def test_without_proc_the_group_still_ends(monkeypatch):
-    monkeypatch.setattr("attractor_nb.processes.descendants.Path", lambda _: Path("/no/proc"))
-    command = int(run(f"sleep {LONG_SECONDS} & echo $!").stdout)
-    wait_for_end(command)
-    assert not is_alive(command)
+def test_with_neither_proc_nor_psutil_the_group_still_ends(monkeypatch):
+    monkeypatch.setattr(process_table, "has_package", lambda _: False)
+    result = asyncio.run(LocalProcesses(proc=NO_PROC).run(f"sleep {LONG_SECONDS} & echo $!"))
+    wait_for_end(int(result.stdout))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param("sleep 600 & echo $!; wait", id="in its group"),
+        pytest.param("setsid sleep 600 & echo $!; wait", id="leaves the session"),
+        pytest.param("(setsid sh -c 'trap \"\" TERM; echo $$; sleep 600; sleep 600' &); sleep 600", id="daemonises"),
+    ],
+)
+def test_without_proc_a_command_and_all_it_started_end_at_the_timeout(command):
+    """As on macOS: psutil finds what left the session, by its parent or its mark."""
+    result = asyncio.run(LocalProcesses(proc=NO_PROC).run(command, timeout_seconds=1))
+    assert result.is_timed_out
+    (started,) = result.stdout.split()
+    wait_for_end(int(started))
+
+
+def test_without_proc_what_a_command_left_running_ends_with_it():
+    result = asyncio.run(LocalProcesses(proc=NO_PROC).run("setsid sleep 600 & echo $!"))
+    assert (result.exit_code, result.is_timed_out) == (0, False)
+    wait_for_end(int(result.stdout))
+
+
+def test_without_proc_the_descendants_of_a_command_end_when_we_are_killed():
+    program = KILLED.replace("LocalProcesses()", "LocalProcesses(proc=Path('/no/proc'))").replace(
+        'command = "trap', 'from pathlib import Path\ncommand = "setsid sleep 600 & echo $!; trap'
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as owner:
+        started = [int(owner.stdout.readline()) for _ in range(2)]
+        owner.kill()
+    try:
+        wait_for_end(*started)
+    finally:
+        for pid in started:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def test_both_tables_have_the_same_facts():
+    with subprocess.Popen(["setsid", "sleep", "600"], env={**os.environ, descendants.MARK_NAME: "one"}) as child:
+        tables = [process_table.process_table(proc) for proc in (PROC, NO_PROC)]
+        assert [type(table).__name__ for table in tables] == ["ProcTable", "PsutilTable"]
+        facts = [table.facts_of(child.pid) for table in tables]
+        for table in tables:
+            assert child.pid in table.numbers()
+            assert wait_until(lambda table=table: table.has_variable(child.pid, descendants.MARK_NAME, "one"))
+            assert not table.has_variable(child.pid, descendants.MARK_NAME, "two")
+        child.kill()
+    assert [(each.is_dead, each.parent) for each in facts] == [(False, os.getpid())] * 2
+    assert [table.facts_of(child.pid) for table in tables] == [None, None]
+    assert not any(table.has_variable(child.pid, descendants.MARK_NAME, "one") for table in tables)
 
 
 @pytest.mark.parametrize("turns", range(6))
@@ -371,11 +424,11 @@ def test_a_loop_that_is_interrupted_while_a_command_starts_ends(turns, tmp_path)
     assert not list(tmp_path.iterdir())
 
 
-def test_without_proc_a_group_that_has_ended_is_not_alive(monkeypatch):
-    monkeypatch.setattr("attractor_nb.processes.descendants.Path", lambda _: Path("/no/proc"))
-    found = descendants.Descendants(2**22 + 1, "mark", 0)  # more than any process id
-    assert not found.is_alive()
-    assert descendants.Descendants(os.getpgid(0), "mark", 0).is_alive()
+def test_without_proc_a_group_that_has_ended_is_not_alive():
+    for table in (ProcTable(NO_PROC), process_table.process_table(NO_PROC)):
+        found = descendants.Descendants(2**22 + 1, "mark", 0, table)  # more than any process id
+        assert not found.is_alive()
+        assert descendants.Descendants(os.getpgid(0), "mark", 0, table).is_alive()
 
 
 def test_what_breaks_off_the_start_of_a_command_has_the_watchdog_end_what_may_have_started(monkeypatch):

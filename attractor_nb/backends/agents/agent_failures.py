@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from attractor_nb.errors import RetryableError, StageError, TerminalError
+from attractor_nb.platforms import SIGKILL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -68,7 +69,7 @@ _HINTS: Final[Mapping[FailureKind, str]] = {
     FailureKind.REFUSAL: "change the prompt, or use another model",
     FailureKind.REQUEST: "check the node's prompt and the settings of {name}",
 }
-_ENDED_CODES: Final = (128 + signal.SIGKILL, 128 + signal.SIGTERM)
+_ENDED_CODES: Final = (128 + SIGKILL, 128 + signal.SIGTERM)
 """Exit codes of a program that was ended through a shell, or ended itself when it was told to."""
 _STATUS_KINDS: Final[Mapping[int, FailureKind]] = {
     400: FailureKind.REQUEST,

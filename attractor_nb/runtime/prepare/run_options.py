@@ -34,6 +34,7 @@ from attractor_nb.model.vocabulary.option_meanings import (
     OF_A_RUN,
 )
 from attractor_nb.model.vocabulary.value_forms import Duration, parse_duration
+from attractor_nb.platforms import check_posix
 from attractor_nb.protocols import Clock, CodergenBackend, Interviewer, Processes, Randomness, acts_unasked
 from attractor_nb.runtime.prepare.current_directory import here
 from attractor_nb.tracing import read_tracing
@@ -254,6 +255,8 @@ def read_options(defaults: Mapping[str, Any], /, **given: Any) -> RunOptions:
     options = RunOptions(**given)
     if options.durability not in DURABILITIES:
         raise OptionError(f"unknown durability {options.durability!r}", hint=f"use one of {', '.join(DURABILITIES)}")
+    if options.durability != "none" or (options.cassette and options.cassette_mode != "replay"):
+        check_posix()
     if options.on_interrupted not in (None, "rerun", "ask", "fail"):
         raise OptionError(f"on_interrupted must be rerun, ask or fail, not {options.on_interrupted!r}")
     if options.stop_after is not None and (type(options.stop_after) is not int or options.stop_after < 1):

@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attractor_nb.errors import StorageError
+from attractor_nb.platforms import O_CLOEXEC, O_NOFOLLOW, O_NONBLOCK
 from attractor_nb.storage.files.disk import Disk, entry_names, has_no_links, storage_error, write_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 TEMPORARY_PREFIX = ".attractor-tmp-"
-_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_READ_FLAGS = os.O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
 _COUNTER = itertools.count(1)
 _PROCESS = os.urandom(5).hex()
 

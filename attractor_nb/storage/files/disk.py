@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import select
 import stat
@@ -17,6 +16,7 @@ import sys
 from typing import TYPE_CHECKING, Literal
 
 from attractor_nb.errors import OptionError, StorageError
+from attractor_nb.platforms import O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, check_posix
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,7 +28,7 @@ Durability = Literal["full", "fast"]
 DIRECTORY_MODE = 0o700
 FILE_MODE = 0o600
 SECOND_NAME = "the file has a second name somewhere"
-_FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW
+_FLAGS = O_CLOEXEC | O_NOFOLLOW
 _NO_LINKS = frozenset({errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK})
 """Errors of network, FAT and sandboxed file systems without links, or with too many."""
 _F_FULLFSYNC = 51
@@ -40,7 +40,8 @@ class Disk:
 
     def open_directory(self, name: str | Path, parent: int | None = None) -> int:
         """Open a directory; a symbolic link in its place is refused."""
-        return os.open(name, os.O_RDONLY | os.O_DIRECTORY | _FLAGS, dir_fd=parent)
+        check_posix()
+        return os.open(name, os.O_RDONLY | O_DIRECTORY | _FLAGS, dir_fd=parent)
 
     def make_directory(self, name: str | Path, parent: int | None = None) -> None:
         """Make a directory that is not there yet."""
@@ -53,7 +54,7 @@ class Disk:
 
     def open_update(self, name: str, parent: int, *, is_append: bool = False) -> int:
         """Open a file for reading and writing, making it if need be; refuse what is not a plain file."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | _FLAGS | (os.O_APPEND if is_append else 0)
+        flags = os.O_RDWR | os.O_CREAT | O_NONBLOCK | _FLAGS | (os.O_APPEND if is_append else 0)
         descriptor = os.open(name, flags, FILE_MODE, dir_fd=parent)
         facts = os.fstat(descriptor)
         if not stat.S_ISREG(facts.st_mode) or facts.st_nlink > 1:
@@ -74,6 +75,8 @@ class Disk:
     def sync(self, descriptor: int) -> None:
         """Put a file, or the entries of a directory, on stable storage."""
         if sys.platform == "darwin":
+            import fcntl  # noqa: PLC0415 - Windows has none
+
             with contextlib.suppress(OSError):  # some file systems do not know it
                 fcntl.fcntl(descriptor, _F_FULLFSYNC)
                 return
@@ -121,11 +124,12 @@ class Disk:
 
 def open_below(root: Path, names: Iterable[str]) -> int:
     """Open a directory below another one, component by component; a symbolic link on the way is refused."""
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    check_posix()
+    flags = os.O_RDONLY | O_DIRECTORY | O_CLOEXEC
     descriptor = os.open(root, flags)
     try:
         for name in names:
-            outer, descriptor = descriptor, os.open(name, flags | os.O_NOFOLLOW, dir_fd=descriptor)
+            outer, descriptor = descriptor, os.open(name, flags | O_NOFOLLOW, dir_fd=descriptor)
             os.close(outer)
     except BaseException:  # an interrupt, too, must leave no directory open
         os.close(descriptor)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from attractor_nb.platforms import HAS_POSIX, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK
 from attractor_nb.storage.files.disk import Disk, has_no_links
 
 if TYPE_CHECKING:
@@ -25,9 +26,9 @@ MAX_SEEN: Final = 50_000
 """After this number of entries of folders the list is cut off."""
 _MAX_NAME_BYTES: Final = 255
 _SKIPPED: Final = frozenset({"__pycache__", "node_modules"})
-_FOLDER_FLAGS: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
-_FILE_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-_WRITE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+_FOLDER_FLAGS: Final = os.O_RDONLY | O_DIRECTORY | O_NOFOLLOW
+_FILE_FLAGS: Final = os.O_RDONLY | O_NOFOLLOW | O_NONBLOCK
+_WRITE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | O_NOFOLLOW
 
 
 class NoDocument(Exception):
@@ -73,7 +74,7 @@ class DocumentFolder:
     @staticmethod
     def is_possible() -> bool:
         """True if this system opens files by their folder, which no link can turn elsewhere."""
-        return {os.open, os.rename, os.unlink} <= os.supports_dir_fd
+        return HAS_POSIX
 
     def list(self) -> tuple[list[DocumentLine], bool]:
         """The files by their paths, and whether there are more than that."""
@@ -172,7 +173,7 @@ class DocumentFolder:
         """The folder of a file as a descriptor, reached step by step, and the file's name in it."""
         *folders, name = _parts(path)
         try:
-            here = os.open(self.root, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+            here = os.open(self.root, os.O_RDONLY | O_DIRECTORY)
         except OSError as error:
             raise NoDocument(_reason(error)) from None
         try:

@@ -9,6 +9,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import StorageError
+from attractor_nb.platforms import O_BINARY, O_CLOEXEC, O_NOFOLLOW, O_NONBLOCK
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -90,7 +91,7 @@ def read_below(folder: Path, name: str, *, max_bytes: int, kinds: Collection[str
     if kinds:
         check_visible(pure, kinds)
         check_visible(place.relative_to(folder), kinds)  # where a link ends counts as well
-    descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = os.open(place, os.O_RDONLY | O_BINARY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(0, _NO_FILE)

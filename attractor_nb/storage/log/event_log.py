@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from attractor_nb.errors import RunError, StorageError
 from attractor_nb.gc_pause import gc_paused
+from attractor_nb.platforms import O_CLOEXEC, O_NOFOLLOW, O_NONBLOCK
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_from, read_plain_file, sweep, write_whole
 from attractor_nb.storage.files.disk import SECOND_NAME, Disk, Durability, entry_names, storage_error, write_all
 from attractor_nb.storage.log.event_lines import FIRST_OWNER, LogScan, encode_event, scan_lines
@@ -378,7 +379,7 @@ class Ownership:
 #
 # A file system that shows one machine's changes to another late, as NFS does, breaks the first two.
 
-_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_READ_FLAGS = os.O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
 CLOSED_MODE = 0o400
 """Mode of a log that takes nothing more."""
 OPEN_BIT = stat.S_IWUSR

@@ -8,13 +8,13 @@ the run over puts another lock file in its place, and the fence of ``event_log.p
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import socket
 import time
 from typing import TYPE_CHECKING, Any, cast
 
 from attractor_nb.errors import RunLocked, StorageError
+from attractor_nb.platforms import O_CLOEXEC, O_NOFOLLOW, O_NONBLOCK
 from attractor_nb.storage.files.atomic import read_plain_file, temporary_name, write_whole
 from attractor_nb.storage.files.disk import FILE_MODE, Disk, storage_error
 from attractor_nb.storage.files.strict_json import JsonProblem, json_bytes, read_json
@@ -85,7 +85,7 @@ class OwnerLock:
 
         # Made first, and looked at before and after: the lock is then known to be on that very file.
         path = self._root.path / LOCK_NAME
-        os.close(os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, FILE_MODE))
+        os.close(os.open(path, os.O_RDONLY | os.O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, FILE_MODE))
         # Two might hold locks on two files that had this name one after the other. The number of the file is read
         # before the lock is taken and once more after it: the lock is on what the name means only if both are the
         # same.
@@ -171,8 +171,10 @@ def _new_lock(path: Path) -> BaseFileLock:
 
 def is_owned(logs_root: Path) -> bool:
     """True if some process owns a run directory right now."""
+    import fcntl  # noqa: PLC0415 - Windows has none
+
     try:
-        descriptor = os.open(logs_root / LOCK_NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(logs_root / LOCK_NAME, os.O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     except OSError:
         return False
     try:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from attractor_nb.errors import StorageError
+from attractor_nb.platforms import O_CLOEXEC, O_NOFOLLOW, O_NONBLOCK
 from attractor_nb.storage.attempt_files import MAX_STATUS_BYTES, DirectoryStageFiles
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file, sweep
 from attractor_nb.storage.files.disk import Disk, entry_names, open_below, storage_error
@@ -321,7 +322,7 @@ def recorded_name(node_id: str, escaped: Mapping[str, str]) -> str:
 # listed as it is now, and its owner may continue to write.
 
 MAX_LISTED: Final = 200
-_OPEN: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_OPEN: Final = os.O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
 
 
 class StageFile(msgspec.Struct, frozen=True):

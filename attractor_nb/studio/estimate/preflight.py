@@ -23,6 +23,7 @@ from attractor_nb.errors import OptionError, StorageError, TerminalError
 from attractor_nb.extras import EXTRAS, install_command, missing_packages
 from attractor_nb.model.calls.providers import PROVIDERS, Provider
 from attractor_nb.model.states import NodeStatus
+from attractor_nb.platforms import check_posix
 from attractor_nb.protocols import ChecksGraphs, CodergenBackend
 from attractor_nb.runtime.begin import describe_backend
 from attractor_nb.runtime.prepare.budget import check_budget
@@ -123,6 +124,11 @@ def runs_directory(place: Path) -> Iterator[PreflightFinding]:
         existing = existing.parent
     if not existing.is_dir():
         yield PreflightFinding("error", subject, f"{existing} is not a directory", "choose another runs_dir")
+        return
+    try:
+        check_posix()
+    except OptionError as error:
+        yield PreflightFinding("warn", subject, error.message, error.hint)
         return
     if os.access(existing, os.W_OK | os.X_OK):
         what = "writable" if existing == place.absolute() else f"can be made below {existing}"
