@@ -183,7 +183,7 @@ def test_what_a_server_is_to_show_and_save_is_checked_before_it_starts(folder, m
         check_documents(None, is_editing=True)
     assert refused.value.hint == "name their folder: documents=Path(…)"
     check_documents(folder, is_editing=True)
-    monkeypatch.setattr(os, "supports_dir_fd", set())
+    monkeypatch.setattr("attractor_nb.storage.files.document_files.HAS_POSIX", False)
     with pytest.raises(OptionError, match="keeps links out") as refused:
         check_documents(folder, is_editing=True)
     assert refused.value.hint == "leave edit out"

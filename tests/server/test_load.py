@@ -134,7 +134,7 @@ class Limits:
     ],
 )
 def test_a_server_may_open_what_it_needs_as_far_as_the_system_lets_it(monkeypatch, limits, allowed):
-    monkeypatch.setattr(serving, "resource", limits)
+    monkeypatch.setitem(sys.modules, "resource", limits)
     hard = limits.now[1]
     assert serving.raise_limit(serving.needed_files(1_000, 2_000)) == allowed
     assert limits.now[1] == hard  # what everybody may raise again later
@@ -142,7 +142,7 @@ def test_a_server_may_open_what_it_needs_as_far_as_the_system_lets_it(monkeypatc
 
 def test_nothing_is_said_where_there_is_room(monkeypatch, caplog):
     caplog.set_level("INFO")
-    monkeypatch.setattr(serving, "resource", Limits(1024, 20_000))
+    monkeypatch.setitem(sys.modules, "resource", Limits(1024, 20_000))
     serving.make_room(10, 10)
     assert not caplog.messages
     serving.make_room(10_000, 10)

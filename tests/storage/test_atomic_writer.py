@@ -164,7 +164,7 @@ def test_on_macos_a_flush_reaches_the_medium_where_the_file_system_can(tmp_path,
             raise OSError(errno.ENOTSUP, "not supported")
         calls.append(command)
 
-    monkeypatch.setattr("attractor_nb.storage.files.disk.fcntl.fcntl", full_flush)
+    monkeypatch.setattr("fcntl.fcntl", full_flush)
     monkeypatch.setattr("attractor_nb.storage.files.disk.os.fsync", lambda _: calls.append("fsync"))
     monkeypatch.setattr("attractor_nb.storage.files.disk.sys.platform", "darwin")
     with (tmp_path / "a").open("wb") as file:

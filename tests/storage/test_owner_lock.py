@@ -216,7 +216,7 @@ def test_where_a_file_system_has_no_locks_nobody_is_known_to_own_a_run(create, m
     store = create()
     assert is_owned(store.logs_root)
     with monkeypatch.context() as without_locks:
-        without_locks.setattr(lock.fcntl, "flock", refuse)
+        without_locks.setattr("fcntl.flock", refuse)
         assert not is_owned(store.logs_root)
 
 
