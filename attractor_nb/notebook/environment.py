@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 LIVE_VARIABLE: Final = "ATTRACTOR_LIVE"
-LIVE_MODES: Final = ("auto", "on", "off")
+LIVE_MODES: Final = ("auto", "on", "inline", "off")
 
+VS_CODE_MARK: Final = "__vsc_ipynb_file__"
+"""A variable that VS Code sets in the kernel."""
 LATEST: Final = "_"
 """Variable of IPython for the value of the latest cell."""
 
@@ -39,6 +41,9 @@ class Surroundings:
     is_attended: bool = False
     kernel_version: tuple[int, ...] = ()  #: Of ipykernel, such as (7, 4); empty for another kernel.
     subshell_count: int = 0  #: Subshells that the front-end has opened (ipykernel 7).
+    #: The front-end cuts its outputs off from one another (VS Code: shadow trees, Colab: frames): a widget can be shown
+    #: in its own output only.
+    has_closed_outputs: bool = False
 
 
 def probe(shell: Any) -> Surroundings:
@@ -52,6 +57,7 @@ def probe(shell: Any) -> Surroundings:
         is_attended=bool(getattr(kernel, "_allow_stdin", True)),
         kernel_version=_version(getattr(sys.modules.get("ipykernel"), "__version__", "")),
         subshell_count=_subshell_count(kernel),
+        has_closed_outputs="google.colab" in sys.modules or VS_CODE_MARK in getattr(shell, "user_ns", {}),
     )
 
 
@@ -60,17 +66,40 @@ def is_live(around: Surroundings, mode: str = "", environment: Mapping[str, str]
 
     Args:
         around: The facts.
-        mode: ``auto``, ``on`` or ``off``; empty asks the environment variable, then means ``auto``.
+        mode: One of ``LIVE_MODES``; empty asks the environment variable, then means ``auto``.
         environment: Where the variable is looked up.
+
+    Raises:
+        OptionError: The mode is not known.
     """
+    mode = _live_mode(mode, environment)
+    if mode == "auto":
+        return around.has_kernel and around.is_attended
+    return mode != "off" and around.has_kernel
+
+
+def is_inline(around: Surroundings, mode: str = "", environment: Mapping[str, str] = os.environ) -> bool:
+    """True if the widget of a run is a part of the run's output, and does not stand in for a part of it.
+
+    Args:
+        around: The facts.
+        mode: As in ``is_live``.
+        environment: As there.
+
+    Raises:
+        OptionError: The mode is not known.
+    """
+    mode = _live_mode(mode, environment)
+    return mode == "inline" or (mode != "off" and around.has_closed_outputs)
+
+
+def _live_mode(mode: str, environment: Mapping[str, str]) -> str:
     mode = (mode or environment.get(LIVE_VARIABLE, "") or "auto").strip().lower()
     if mode not in LIVE_MODES:
         raise OptionError(
             f"live mode {mode!r} is not known", hint=f"use one of {', '.join(LIVE_MODES)} ({LIVE_VARIABLE})"
         )
-    if mode == "auto":
-        return around.has_kernel and around.is_attended
-    return mode == "on" and around.has_kernel
+    return mode
 
 
 def models_in(names: Mapping[str, Any], wanted: Iterable[str]) -> dict[str, type[BaseModel]]:

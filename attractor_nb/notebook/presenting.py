@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
 
 from attractor_nb.errors import GateWouldBlock
-from attractor_nb.notebook.environment import Names, Surroundings, is_live, probe
+from attractor_nb.notebook.environment import Names, Surroundings, is_inline, is_live, probe
 from attractor_nb.notebook.saved_output import bundle_of
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Presenter:
     """Shows the runs of one shell.
 
     Attributes:
-        live_mode: ``auto``, ``on``, ``off``, or empty for what the environment says.
+        live_mode: One of ``LIVE_MODES``, or empty for what the environment says.
     """
 
     def __init__(self, shell: InteractiveShell, names: Names) -> None:
@@ -255,7 +255,7 @@ class Presenter:
         if self._runs is None:
             from attractor_nb.notebook.live.live_runs import LiveRuns  # noqa: PLC0415 - %load_ext stays light
 
-            self._runs = LiveRuns()
+            self._runs = LiveRuns(is_inline=lambda: is_inline(probe(self._shell), self.live_mode))
         return self._runs
 
     def offer_to_reopen(self, _result: object = None) -> None:

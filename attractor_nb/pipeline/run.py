@@ -124,6 +124,10 @@ class RunPast(Execution):
         """
         return widget_of(self)
 
+    def _display_(self) -> Any:
+        """The live view, by marimo's protocol for the value of a cell."""
+        return self.widget()
+
     def export_html(self, path: str | PathLike[str] | None = None) -> Path:
         """Write the run as one page that opens without kernel and network.
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 FOLDER: Final = files("attractor_nb.views.web")
-LOUD: Final = f":is(:root, {LOUD_ID})"
+LOUD: Final = f":is(:root, :host, {LOUD_ID})"
 _LARGEST: Final = "live_view"
 """The view whose order of sheets is kept: the others need few that it has not."""
 _IMPORT: Final = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.MULTILINE)

@@ -43,6 +43,8 @@ def offered(notebook, index):
     return notebook.page.locator(ITEMS).all_inner_texts()
 
 
+@pytest.mark.shows("JupyterLab", "completion")
+@pytest.mark.shows("Notebook 7", "completion")
 def test_tab_and_shift_tab_tell_what_fits(jupyter, open_notebook, pictures):
     notebook = open_notebook(jupyter, LOAD, REVIEW, IN_A_CONDITION, MAGIC, CALL, HELP)
     for index in (0, 1):

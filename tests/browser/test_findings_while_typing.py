@@ -38,6 +38,8 @@ def place_of(text):
     return len(CELL[: CELL.index(text)].encode("utf-16-le")) // 2
 
 
+@pytest.mark.shows("JupyterLab", "lint")
+@pytest.mark.shows("Notebook 7", "lint")
 @pytest.mark.kind("JupyterLab")
 def test_each_finding_is_marked_where_it_is_and_counted(typed, pictures):
     assert marked(typed, "error") == ["wrte"]

@@ -42,6 +42,8 @@ SECOND = "other = report.run()"
 RESULT = "print(run.result().context['human.gate.form'], other.result().context['human.gate.form'], len(gates('of_this_inbox')))"
 
 
+@pytest.mark.shows("JupyterLab", "gate by click")
+@pytest.mark.shows("Notebook 7", "gate by click")
 def test_forms_are_filled_in_under_the_run_and_in_the_inbox(jupyter, open_notebook, driver):
     notebook = open_notebook(jupyter, LOAD, PIPELINES, RUN, INBOX, SECOND, RESULT)
     for index in range(3):

@@ -35,6 +35,8 @@ ASK = 'run.inspect("draft", 1)'
 WHY = 'print(run.explain_loop("draft").statement)\nrun.explain("check", 1)'
 
 
+@pytest.mark.shows("JupyterLab", "inspector")
+@pytest.mark.shows("Notebook 7", "inspector")
 def test_a_run_is_looked_into_while_it_waits_and_from_cells_when_it_has_ended(jupyter, open_notebook):
     notebook = open_notebook(jupyter, LOAD, PIPELINE, RUN, ASK, WHY)
     page = notebook.page

@@ -50,6 +50,8 @@ CLICK = """() => new Promise((done) => {
 })"""
 
 
+@pytest.mark.shows("JupyterLab", "picture", "live view")
+@pytest.mark.shows("Notebook 7", "picture", "live view")
 def test_a_run_is_heard_walked_searched_read_as_a_table_and_outlives_its_kernel(jupyter, open_notebook, pictures):
     notebook = open_notebook(jupyter, LOAD, WRITING, MODEL, "run = writing.run(backend=model)")
     page = notebook.page

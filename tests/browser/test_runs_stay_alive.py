@@ -94,6 +94,8 @@ def test_a_run_that_has_ended_has_its_replay_timeline_and_table(jupyter, open_no
     assert notebook.browser.our_errors == []
 
 
+@pytest.mark.shows("JupyterLab", "stored output")
+@pytest.mark.shows("Notebook 7", "stored output")
 def test_saved_while_a_gate_waits_it_says_which_run_and_a_button_opens_it(jupyter, open_notebook, pictures, look):
     inbox = "from attractor_nb import gates\ngates()"
     notebook = open_notebook(jupyter, LOAD, REVIEW, MODEL, "run = review.run()", inbox, look=look)

@@ -35,6 +35,8 @@ CONTROLS = "run = article.run(interviewer='widgets')"
 BOX = "other = article.run(interviewer='deferred', is_shown=False)\nbox = other.widget()\nbox"
 
 
+@pytest.mark.shows("JupyterLab", "gate by ipywidgets")
+@pytest.mark.shows("Notebook 7", "gate by ipywidgets")
 def test_a_gate_is_answered_by_standard_controls_and_a_run_is_a_box(jupyter, open_notebook, look, pictures):
     notebook = open_notebook(jupyter, LOAD, PIPELINE, CONTROLS, BOX, look=look)
     page = notebook.page

@@ -3,8 +3,8 @@
     python tests/docs/generate.py
 
 docs/errors.md comes from the tables of malformed sources, docs/rules.md from the docstrings of the lint
-rules, docs/options.md from the options of runs, maps and pipelines, and two tables of docs/language.md from
-the tables of shapes and attributes. A test compares. hatch_build.py makes the files of the extension of JupyterLab.
+rules, docs/options.md from the options of runs, maps and pipelines, two tables of docs/language.md from
+the tables of shapes and attributes, and the table of hosts in docs/platforms.md from marks of tests. A test compares. hatch_build.py makes the files of the extension of JupyterLab.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from attractor_nb.model.vocabulary.shapes import SHAPE_ALIASES, SHAPE_TO_TYPE
 from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.prepare.run_options import RunOptions
 from hatch_build import SCOPES, TYPES, default_of, meaning_of
+from tests.docs.hosts import FEATURES, hosts_rows, reason_numbers
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
@@ -99,7 +100,18 @@ def _kind(spec: AttributeSpec) -> str:
 
 def language_page(now: str) -> str:
     """The page with its generated tables made anew; everything else is written by hand."""
-    for name, content in (("shapes", shapes_table()), ("attributes", attributes_tables())):
+    return with_generated(now, shapes=shapes_table(), attributes=attributes_tables())
+
+
+def platforms_page(now: str) -> str:
+    """The page with its table of hosts made anew; everything else is written by hand."""
+    reasons = "\n".join(f"{number}. {reason}" for reason, number in reason_numbers().items())
+    return with_generated(now, hosts=table(["", *FEATURES], hosts_rows()) + "\n\n" + reasons + "\n")
+
+
+def with_generated(now: str, **parts: str) -> str:
+    """A page with its generated parts made anew, each between two comments with its name."""
+    for name, content in parts.items():
         begin, end = f"<!-- {name}: made by `make docs` -->\n", f"<!-- end of {name} -->"
         before, _, rest = now.partition(begin)
         _, _, after = rest.partition(end)
@@ -252,6 +264,7 @@ PAGES: dict[str, Callable[[str], str]] = {
     "docs/errors.md": lambda now: errors_page(),
     "docs/rules.md": lambda now: rules_page(),
     "docs/options.md": lambda now: options_page(),
+    "docs/platforms.md": platforms_page,
 }
 """Each generated file as a function of what is written there now."""
 

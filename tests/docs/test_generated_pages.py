@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from attractor_nb.model.texts import STEERING
+from tests.docs.hosts import FEATURES, HOSTS, UNTESTED, shown_cells
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
@@ -26,6 +27,13 @@ PAGES = load_generator().PAGES
 def test_the_page_is_fresh(name):
     now = (REPOSITORY / name).read_text("utf-8")
     assert now == PAGES[name](now), "run `make docs`"
+
+
+def test_each_cell_of_the_table_of_hosts_is_shown_by_a_test_or_has_a_reason():
+    cells = {(host, feature) for host in HOSTS for feature in FEATURES}
+    untested = {(host, feature) for host, features in UNTESTED.items() for feature in features}
+    assert set(shown_cells()) | untested == cells
+    assert set(shown_cells()) & untested == set()
 
 
 def test_the_page_of_errors_has_every_malformed_source():

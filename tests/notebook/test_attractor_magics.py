@@ -161,6 +161,7 @@ def test_a_variable_that_is_no_pipeline_is_refused(shell, capsys):
     assert "make one with %%attractor NAME" in out
 
 
+@pytest.mark.shows("IPython", "lint")
 def test_the_lint_magic_returns_the_findings(shell):
     run(shell, f"%%attractor bad --quiet\n{BROKEN}")
     assert "edge_target_exists" in {found.rule for found in run(shell, "%attractor_lint bad")}

@@ -167,6 +167,7 @@ def completed():
     extension.unload(shell)
 
 
+@pytest.mark.shows("IPython", "completion")
 @pytest.mark.parametrize(
     ("marked", "words", "replaced"),
     [

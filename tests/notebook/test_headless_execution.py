@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import nbformat
+import papermill
 import pytest
 from nbclient import NotebookClient
 
@@ -29,22 +30,48 @@ digraph review {
 )
 
 
-def execute(folder):
+def notebook_of_cells():
     notebook = nbformat.v4.new_notebook()
     notebook.cells = [nbformat.v4.new_code_cell(cell, id=f"cell-{number}") for number, cell in enumerate(CELLS)]
+    return notebook
+
+
+def execute(folder):
+    notebook = notebook_of_cells()
     environment = {**os.environ, "PYTHONPATH": REPOSITORY, "IPYTHONDIR": str(folder / "ipython")}
     client = NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(folder)}})
     client.execute(env=environment)
+    return outputs_of(notebook)
+
+
+def outputs_of(notebook):
     return [
         [{key: value for key, value in output.items() if key != "metadata"} for output in cell.outputs]
         for cell in notebook.cells
     ]
 
 
+@pytest.mark.shows("nbclient", "picture", "stored output")
 @pytest.mark.timeout(120)
 def test_outputs_are_static_and_the_same_each_time(tmp_path):
     first = execute(tmp_path)
     assert first == execute(tmp_path)
+    check(first)
+
+
+@pytest.mark.shows("papermill", "picture", "stored output")
+@pytest.mark.timeout(120)
+def test_papermill_keeps_the_same_outputs(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", REPOSITORY)
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    nbformat.write(notebook_of_cells(), tmp_path / "given.ipynb")
+    papermill.execute_notebook(
+        tmp_path / "given.ipynb", tmp_path / "kept.ipynb", kernel_name="python3", cwd=tmp_path, progress_bar=False
+    )
+    check(outputs_of(nbformat.read(tmp_path / "kept.ipynb", as_version=4)))
+
+
+def check(first):
     kinds = {kind for cell in first for output in cell for kind in output.get("data", {})}
     assert kinds == {"text/html", "image/svg+xml", "text/plain"}
     assert first[2] == [], "the run is shown where it is waited for, and once"

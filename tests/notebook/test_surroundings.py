@@ -10,10 +10,11 @@ from types import SimpleNamespace
 import pytest
 
 from attractor_nb.errors import OptionError
-from attractor_nb.notebook.environment import Surroundings, is_live, probe
+from attractor_nb.notebook.environment import Surroundings, is_inline, is_live, probe
 
 ATTENDED = Surroundings(has_kernel=True, is_attended=True, kernel_version=(7, 4))
 HEADLESS = Surroundings(has_kernel=True, is_attended=False, kernel_version=(7, 4))
+CLOSED = Surroundings(has_kernel=True, is_attended=True, kernel_version=(7, 4), has_closed_outputs=True)
 TERMINAL = Surroundings()
 
 
@@ -35,8 +36,35 @@ def test_a_run_is_shown_live_where_a_person_can_click(around, mode, environment,
     assert is_live(around, mode, environment) is expected
 
 
+@pytest.mark.parametrize(
+    ("around", "mode", "environment", "expected"),
+    [
+        pytest.param(ATTENDED, "", {}, False, id="a view stands in for its place in the page"),
+        pytest.param(CLOSED, "", {}, True, id="it cannot where outputs are cut off"),
+        pytest.param(CLOSED, "off", {}, False, id="off is off"),
+        pytest.param(ATTENDED, "inline", {}, True, id="by option"),
+        pytest.param(ATTENDED, "", {"ATTRACTOR_LIVE": "inline"}, True, id="by environment"),
+    ],
+)
+def test_a_view_is_inline_where_outputs_cannot_reach_one_another(around, mode, environment, expected):
+    assert is_inline(around, mode, environment) is expected
+
+
+def test_inline_is_live_whoever_looks():
+    assert is_live(HEADLESS, "inline", {})
+    assert not is_live(TERMINAL, "inline", {})
+
+
+def test_vs_code_and_colab_are_known_by_what_they_leave_in_the_kernel(monkeypatch):
+    kernel = SimpleNamespace()
+    assert not probe(SimpleNamespace(kernel=kernel, user_ns={})).has_closed_outputs
+    assert probe(SimpleNamespace(kernel=kernel, user_ns={"__vsc_ipynb_file__": "a.ipynb"})).has_closed_outputs
+    monkeypatch.setitem(sys.modules, "google.colab", SimpleNamespace())
+    assert probe(SimpleNamespace(kernel=kernel, user_ns={})).has_closed_outputs
+
+
 def test_an_unknown_live_mode_names_the_known_ones():
-    with pytest.raises(OptionError, match="auto, on, off"):
+    with pytest.raises(OptionError, match="auto, on, inline, off"):
         is_live(ATTENDED, "sometimes", {})
 
 

@@ -76,6 +76,7 @@ def drawings_in(html):
     return [svg for svg in Images(html).found if "attractor-graph" in svg or "<svg" in svg]
 
 
+@pytest.mark.shows("nbconvert", "picture", "stored output")
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("exporter", [HTMLExporter, SlidesExporter])
 def test_exporters_show_every_drawing(saved, exporter):

@@ -40,6 +40,7 @@ def driver(repository, monkeypatch):
     del sys.modules["driver"]
 
 
+@pytest.mark.shows("JupyterLab 4.4", "picture", "live view", "lint")
 def test_each_part_of_the_extension_works_there(wheel, make_environment, repository, tmp_path, driver):
     import nbformat
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 # pyright: reportUnknownVariableType=false
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from IPython.display import display
 from markupsafe import Markup
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 MAX_ANSWER_CHARS: Final = 4000
 SPEAKING_TYPES: Final = frozenset({"codergen", "tool"})
 """Handler types whose output streams."""
+WIDGET_TYPE: Final = "application/vnd.jupyter.widget-view+json"
 _TEXT_STYLE: Final = "white-space:pre-wrap;overflow-wrap:anywhere;margin:6px 0"
 
 
@@ -136,6 +137,11 @@ def run_bundle(
         text,
     )
     return {"text/html": str(html), SVG_TYPE: picture[SVG_TYPE], "text/plain": words}
+
+
+def widget_bundle(widget: Any) -> dict[str, Any]:
+    """The part of an output that shows a widget in it, as Jupyter's own display of a widget has it."""
+    return {WIDGET_TYPE: {"version_major": 2, "version_minor": 0, "model_id": widget.model_id}}
 
 
 def _question_words(asked: InterviewStarted) -> str:

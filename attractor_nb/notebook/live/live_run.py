@@ -41,7 +41,7 @@ from attractor_nb.model.events import (
 from attractor_nb.model.question import BY_CLICK
 from attractor_nb.notebook.live.gate_card import NONE_WAITS, ClickedAnswer
 from attractor_nb.notebook.live.graph_view import TAIL_CHARS, TAILS, GraphView
-from attractor_nb.notebook.live.kept_output import SPEAKING_TYPES, final_answer, run_bundle
+from attractor_nb.notebook.live.kept_output import SPEAKING_TYPES, final_answer, run_bundle, widget_bundle
 from attractor_nb.notebook.live.painting import LoopPainter, ThreadPainter
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.handles.presenters import name_of
@@ -99,6 +99,7 @@ class LiveRun:
         output: Output | None = None,
         key: str = "",
         has_cards: bool = True,
+        is_inline: bool = False,
         inspect: Callable[[Any, dict[str, Any]], dict[str, Any]] = answer_inspection,
         debug: Callable[[Any, dict[str, Any]], dict[str, Any]] = answer_debugging,
     ) -> None:
@@ -111,11 +112,14 @@ class LiveRun:
             output: Where it is kept already.
             key: Of the place; a new one by default.
             has_cards: Whether its questions are shown here, and not by its interviewer.
+            is_inline: The widget is a part of the output, where the page's other outputs cannot be reached. It opens
+                nothing beside itself then, and the output is renewed at the end alone: that makes the view anew.
             inspect: Answers the inspector's questions about the run.
             debug: Does what the debugger's bar asks for.
         """
         self.run = run
         self.key = key or urandom(8).hex()
+        self._is_inline = is_inline
         self._views = views
         self._has_cards = has_cards
         # A copy of what is active, for that changes in the engine's thread; nothing here shows attempts.
@@ -129,7 +133,7 @@ class LiveRun:
         self._beside = Beside(run, views)
         self._answer = None if is_followed else final_answer(run, self._view)
         self.graph_view = self._make_graph_view(inspect, debug, is_followed=is_followed)
-        self.graph_view.act_on(run, views)
+        self.graph_view.act_on(run, None if is_inline else views)
         self.graph_view.show({"debugger": run.debugger.to_plain()})
         self.look_beside()
         if self._view.nodes:  # a resumed run begins with what was done before
@@ -141,6 +145,8 @@ class LiveRun:
             run.on_event(self._painter.put)
         else:
             self._show_end()
+        if output and is_inline:
+            self._keep(is_now=True)
 
     def _make_graph_view(self, inspect: Any, debug: Any, *, is_followed: bool) -> GraphView:
         run, graph = self.run, self.run.graph
@@ -156,7 +162,8 @@ class LiveRun:
             marks={status.value: path for status, path in MARK_PATHS.items()},
             caption=redacted(graph.label),
             directory=shown_place(run.logs_root),
-            place=self.key,
+            place="" if self._is_inline else self.key,
+            has_beside=not self._is_inline,
             has_beats=is_followed and HAS_THREADS,
             has_output=not types.isdisjoint(SPEAKING_TYPES),
             has_gates=has_gates,
@@ -191,7 +198,9 @@ class LiveRun:
 
     def look_beside(self) -> None:
         """Say which other runs of the pipeline wait for a person."""
-        if self._views is not None and (others := self._beside.others()) != self.graph_view.states["others"]:
+        if self._views is None or self._is_inline:
+            return
+        if (others := self._beside.others()) != self.graph_view.states["others"]:
             self.graph_view.show({"others": others})
 
     def paint(self, batch: list[Event]) -> None:
@@ -246,14 +255,15 @@ class LiveRun:
 
     def _keep(self, *, is_now: bool = False) -> None:
         """Renew what is kept in the outputs, now and then, if something has happened that matters there."""
-        if is_now or (not self._is_kept and time.monotonic() >= self._kept_at + KEPT_INTERVAL_SECONDS):
+        is_due = not self._is_kept and not self._is_inline
+        if is_now or (is_due and time.monotonic() >= self._kept_at + KEPT_INTERVAL_SECONDS):
             self._kept_at, self._is_kept = time.monotonic(), True
             bundle = self._bundle()
             for handle in self._handles:
                 handle.update(bundle, raw=True)
 
-    def _bundle(self) -> dict[str, str]:
-        return run_bundle(
+    def _bundle(self) -> dict[str, Any]:
+        bundle = run_bundle(
             self._view,
             self.run.graph,
             self.run.logs_root,
@@ -263,6 +273,7 @@ class LiveRun:
             answer=self._answer,
             name=name_of(self.run),
         )
+        return {**bundle, **widget_bundle(self.graph_view)} if self._is_inline else bundle
 
     def _hand_in(self, handed: ClickedAnswer) -> None:
         """Hand in what a person has clicked; raises what the run says against it."""

@@ -17,7 +17,7 @@ from attractor_nb.runtime.execution import Execution, interviewer_of_run
 from attractor_nb.runtime.wired_run import runs_under_way
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
 
     from attractor_nb.notebook.live.live_run import LiveRun
     from attractor_nb.notebook.view_actions import ShownRun
@@ -29,8 +29,15 @@ MOST_OVER: Final = 16
 class LiveRuns:
     """The live views of one shell."""
 
-    def __init__(self, most_over: int = MOST_OVER) -> None:
+    def __init__(self, most_over: int = MOST_OVER, *, is_inline: Callable[[], bool] = lambda: False) -> None:
+        """Make it.
+
+        Args:
+            most_over: Most views of ended runs.
+            is_inline: Whether a view made now is a part of the output that shows it; see ``LiveRun``.
+        """
         self._most_over = most_over
+        self._is_inline = is_inline
         self._views: list[LiveRun] = []
         self._changes = RLock()
         self._caught: ContextVar[list[LiveRun] | None] = ContextVar("caught", default=None)
@@ -72,7 +79,10 @@ class LiveRuns:
         from attractor_nb.notebook.live.live_run import LiveRun  # noqa: PLC0415 - as above
 
         has_cards = controls_of(run) is None
-        view = LiveRun(run, views=self, is_followed=is_followed, output=output, key=key, has_cards=has_cards)
+        is_inline = is_shown and self._is_inline()
+        view = LiveRun(
+            run, views=self, is_followed=is_followed, output=output, key=key, has_cards=has_cards, is_inline=is_inline
+        )
         with self._changes:
             self._views.append(view)
         self.let_go()

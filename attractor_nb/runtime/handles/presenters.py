@@ -8,8 +8,11 @@ in a notebook that is the thread of the cell whose output the live view belongs 
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from attractor_nb.errors import OptionError
 
@@ -51,6 +54,9 @@ class Namer(Protocol):
         ...
 
 
+HOSTS: Final = {"marimo": "attractor_nb.notebook.marimo_host"}
+"""Hosts that load no extension: by the host's module, ours whose ``register()`` returns whether it could."""
+
 Presenter = Callable[[Presentable], None]
 WidgetMaker = Callable[[Any], Any]
 _presenters: list[Presenter] = []
@@ -59,6 +65,8 @@ _click_rules: list[ClickRule] = []
 _namers: list[Namer] = []
 _widget_makers: list[WidgetMaker] = []
 _interviewers: dict[str, Callable[[], Interviewer]] = {}
+_registered_hosts: set[str] = set()
+_registering = threading.Lock()
 
 
 def register_presenter(
@@ -99,6 +107,7 @@ def widget_of(run: Presentable) -> Any:
     Raises:
         OptionError: No front-end is here that has widgets.
     """
+    _register_hosts()
     if not _widget_makers:
         raise OptionError(
             "run.widget() belongs to notebooks, and no notebook's extension is loaded here",
@@ -147,13 +156,24 @@ def name_of(thing: object, *, of_run: bool = False) -> str:
 
 def are_runs_shown() -> bool:
     """True if a view shows runs, and so can take answers to gates."""
+    _register_hosts()
     return bool(_presenters)
 
 
 def present(run: Presentable) -> None:
     """Show a run that is about to start."""
+    _register_hosts()
     for presenter in tuple(_presenters):
         presenter(run)
+
+
+def _register_hosts() -> None:
+    """Have the front-ends of hosts register themselves that run here."""
+    for host, ours in HOSTS.items():
+        if host in sys.modules and host not in _registered_hosts:
+            with _registering:
+                if host not in _registered_hosts and import_module(ours).register():
+                    _registered_hosts.add(host)
 
 
 def check_wait(gates: Sequence[Gate], *, is_blocking: bool) -> None:

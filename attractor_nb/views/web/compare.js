@@ -2,9 +2,8 @@
 // the values `svg`, `marks`, `states`, `comparison` and `legend`; nobody is asked.
 
 import { makeDrawing } from "./drawing.js";
-import { asWidget } from "./host.js";
 import { make, makeButton, makeView, seconds } from "./parts.js";
-import { showElsewhere, standIn } from "./place.js";
+import { asPlacedWidget } from "./place.js";
 import { makeProse } from "./prose.js";
 import { makeText } from "./texts.js";
 import { __, _n } from "./wording.js";
@@ -12,7 +11,7 @@ import { __, _n } from "./wording.js";
 const SIDES = ["a", "b"];
 const TEXT_NAMES = ["prompt", "response"];
 
-export default asWidget(showElsewhere, (host) => standIn(host.get("place"), (el) => showCompare(host, el)));
+export default asPlacedWidget(showCompare);
 
 export function showCompare(host, el) {
   const { steps, a, b } = host.get("comparison");

@@ -4,9 +4,8 @@
 import { switchOffWhenLost } from "./controls.js";
 import { makeDrawing } from "./drawing.js";
 import { makeFindingTable } from "./finding_table.js";
-import { asWidget } from "./host.js";
 import { make, makeButton, makeSvg, makeView, onCommandEnter } from "./parts.js";
-import { showElsewhere, standIn } from "./place.js";
+import { asPlacedWidget } from "./place.js";
 import { CHILD_SEPARATOR } from "./run_states.js";
 import { makeDiff, makeSourcePane } from "./source_pane.js";
 import { __ } from "./wording.js";
@@ -20,11 +19,7 @@ const PULL_PX = 6; // less is a click
 const CHECK_MS = 250;
 const UNSET = "";
 
-export default asWidget(showElsewhere, standEditor);
-
-function standEditor(host) {
-  return standIn(host.get("place"), (el) => showEditor(host, el));
-}
+export default asPlacedWidget((host, el) => showEditor(host, el));
 
 // Where the text stands beside the view (`host.get("is_beside")`), it is not shown here once more. `onChosen(target)` is
 // called when something was chosen here, and a message of kind "point" says what was chosen there; `onDraw(drawing)` is

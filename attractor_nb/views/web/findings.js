@@ -2,20 +2,15 @@
 
 import { switchOffWhenLost } from "./controls.js";
 import { makeFindingTable } from "./finding_table.js";
-import { asWidget } from "./host.js";
 import { make, makeButton } from "./parts.js";
-import { showElsewhere, standIn } from "./place.js";
+import { asPlacedWidget } from "./place.js";
 import { makeDiff } from "./source_pane.js";
 import { __ } from "./wording.js";
 
 const FINDINGS_SILENCE_MS = 4000;
 const FINDINGS_GONE = __("The kernel does not answer. Run the cell again.");
 
-export default asWidget(showElsewhere, standFindings);
-
-function standFindings(host) {
-  return standIn(host.get("place"), (el) => showFindings(host, el));
-}
+export default asPlacedWidget((host, el) => showFindings(host, el));
 
 const FINDINGS_ASK = ".af-table button:not(.af-go), .aq-row button";
 

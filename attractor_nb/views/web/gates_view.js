@@ -2,15 +2,14 @@
 
 import { makeGateCard } from "./gate_card.js";
 import { switchOffWhenLost } from "./controls.js";
-import { asWidget } from "./host.js";
 import { makeIcon } from "./icons.js";
 import { make } from "./parts.js";
-import { showElsewhere, standIn } from "./place.js";
+import { asPlacedWidget } from "./place.js";
 import { __ } from "./wording.js";
 
 const GATE_TICK_MS = 250;
 
-export default asWidget(showElsewhere, (host) => standIn(host.get("place"), (el) => showGates(host, el)));
+export default asPlacedWidget(showGates);
 
 export function showGates(host, el) {
   const root = make("div", "attractor-ui attractor-gate", "", { role: "region" });

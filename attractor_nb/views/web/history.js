@@ -3,9 +3,9 @@
 import { showCompare } from "./compare.js";
 import { switchOffWhenLost } from "./controls.js";
 import { makeDrawing } from "./drawing.js";
-import { asWidget, staticHost } from "./host.js";
+import { staticHost } from "./host.js";
 import { make, makeButton, makeView } from "./parts.js";
-import { standIn } from "./place.js";
+import { asPlacedWidget } from "./place.js";
 import { __ } from "./wording.js";
 
 const SETTLED_MS = 150; // between the last key and the question for other rows
@@ -14,7 +14,7 @@ const HISTORY_SILENCE_MS = 5000;
 const LOOK_FACTOR = 10; // a kernel that takes long to answer is asked as much less often
 const SURE_MS = 4000; // how long a delete waits for its second click
 
-export default asWidget(() => () => {}, (host) => standIn(host.get("place"), (el) => showHistory(host, el)));
+export default asPlacedWidget(showHistory);
 
 // A host whose rows are a part of a longer list says how long that is (`counts`), and is asked for other parts.
 export function showHistory(host, el) {

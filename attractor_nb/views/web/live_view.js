@@ -6,11 +6,10 @@ import { makeSwitch } from "./controls.js";
 import { makeDebugger } from "./debugger.js";
 import { isActive, makeDrawing, spokenState } from "./drawing.js";
 import { showGates } from "./gates_view.js";
-import { asWidget } from "./host.js";
 import { makeIcon } from "./icons.js";
 import { makeInspector } from "./inspector.js";
 import { atMostEvery, make, makeButton, makeTable, makeView } from "./parts.js";
-import { showElsewhere, standIn } from "./place.js";
+import { asPlacedWidget } from "./place.js";
 import { shareStates } from "./run_states.js";
 import { makeStatusLine } from "./status_line.js";
 import { makeText } from "./texts.js";
@@ -29,12 +28,7 @@ const AFTER_THE_END = [
 ];
 
 // One statement: a page leaves it out.
-export default asWidget(showElsewhere, standInRun);
-
-function standInRun(host) {
-  const shared = shareStates(host);
-  return standIn(host.get("place"), (el) => showLiveRun(host, el, shared));
-}
+export default asPlacedWidget((host, el, shared) => showLiveRun(host, el, shared), shareStates);
 
 // `questions` is an element with cards that somebody else fills; without it those of the host are shown.
 export function showLiveRun(host, el, { truth, views, now }, questions = null) {

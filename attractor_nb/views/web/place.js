@@ -1,15 +1,53 @@
-// A view that has no output of its own: it stands in for a piece of a static output that is marked with its key. What is
-// saved is the static output, and a view that is gone leaves no trace in the notebook.
+// Where a widget shows its view. Most stand in for a piece of a static output that is marked with their key: what is saved
+// is the static output, and a view that is gone leaves no trace in the notebook. A widget without a key fills its own output.
 
-import { atMostEvery } from "./parts.js";
+import { asWidget } from "./host.js";
+import { atMostEvery, make } from "./parts.js";
 
 const PLACE_GONE_MS = 300; // an output that is drawn anew is away for a moment
 const NOTED_MS = 200;
+const DARK_INK = 384; // half of the brightest colour
 const PLACES = "[data-attractor-place]";
 const DRESS = "jp-RenderedHTMLCommon"; // how Jupyter styles the HTML of outputs; a view has its own styles
 
-// What such a view shows in an output of its own: nothing.
+// What a view that stands in somewhere shows in an output of its own: nothing.
 export const showElsewhere = () => () => {};
+
+// The widget of a view `show(host, el, shared)`; `share(host)` makes what all views of one model have in common.
+export const asPlacedWidget = (show, share = () => null) =>
+  asWidget(
+    (host, el, shared) => (host.get("place") ? showElsewhere() : showHere(el, (own) => show(host, own, shared))),
+    (host) => {
+      const shared = share(host);
+      const place = host.get("place");
+      return place ? standIn(place, (el) => show(host, el, shared)) : shared;
+    },
+  );
+
+// A view in an output of its own may be cut off from the page (marimo shows it in a shadow tree), and with it from the
+// page's theme: the colour of its text tells light from dark.
+function showHere(el, show) {
+  const own = make("div", "attractor-own");
+  el.append(own);
+  const dot = document.createElement("canvas").getContext("2d"); // reads a colour in any notation
+  const follow = () => {
+    dot.fillStyle = getComputedStyle(own).color || "black"; // outside of the page it has none
+    dot.fillRect(0, 0, 1, 1);
+    const [red, green, blue] = dot.getImageData(0, 0, 1, 1).data;
+    own.dataset.jpThemeLight = String(red + green + blue < DARK_INK);
+  };
+  const arriving = new ResizeObserver(follow);
+  arriving.observe(own);
+  const themes = new MutationObserver(follow);
+  for (const element of [document.documentElement, document.body]) themes.observe(element, { attributes: true });
+  const end = show(own);
+  return () => {
+    arriving.disconnect();
+    themes.disconnect();
+    end();
+    own.remove();
+  };
+}
 
 export const isStoodIn = (place) => Boolean(place.querySelector(":scope > .attractor-stand-in"));
 

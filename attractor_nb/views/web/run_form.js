@@ -2,12 +2,11 @@
 
 import { makeGateForm } from "./gate_form.js";
 import { switchOffWhenLost } from "./controls.js";
-import { asWidget } from "./host.js";
 import { keepKeys, make, makeButton } from "./parts.js";
-import { showElsewhere, standIn } from "./place.js";
+import { asPlacedWidget } from "./place.js";
 import { __ } from "./wording.js";
 
-export default asWidget(showElsewhere, (host) => standIn(host.get("place"), (el) => showRunForm(host, el)));
+export default asPlacedWidget(showRunForm);
 
 export function showRunForm(host, el) {
   const root = make("section", "attractor-ui ag-card al-run-form", "", { "aria-label": __("Run %1", host.get("caption") || __("the pipeline")) });

@@ -1,13 +1,12 @@
 // One stage by itself, as `run.inspect("draft")` shows it: the inspector without a drawing.
 
 import { makeBeneath } from "./beneath.js";
-import { asWidget } from "./host.js";
 import { makeInspector } from "./inspector.js";
 import { makeView } from "./parts.js";
-import { showElsewhere, standIn } from "./place.js";
+import { asPlacedWidget } from "./place.js";
 import { __ } from "./wording.js";
 
-export default asWidget(showElsewhere, (host) => standIn(host.get("place"), (el) => showStageAlone(host, el)));
+export default asPlacedWidget(showStageAlone);
 
 export function showStageAlone(host, el) {
   const stage = host.get("stage");

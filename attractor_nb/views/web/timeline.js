@@ -2,15 +2,14 @@
 // graph can be tinted by what each node took.
 
 import { makeDrawing } from "./drawing.js";
-import { asWidget } from "./host.js";
 import { importDrawing, make, makeButton, makeView } from "./parts.js";
-import { standIn } from "./place.js";
+import { asPlacedWidget } from "./place.js";
 import { __ } from "./wording.js";
 
 const TINT_COLOUR = "var(--al-retrying)";
 const TIMELINE_HINT = __("Hover over a bar for its details; click it to select its stage.");
 
-export default asWidget(() => () => {}, (host) => standIn(host.get("place"), (el) => showTimeline(host, el)));
+export default asPlacedWidget(showTimeline);
 
 export function showTimeline(host, el) {
   const root = makeView("at-timeline", __("Timeline of %1", host.get("caption") || __("a run")));
