@@ -259,10 +259,11 @@ def commands(effects):
         try:
             state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
             environment = (entry / "environ").read_bytes()
-        except OSError:
+            words = (entry / "cmdline").read_bytes()[:40]
+        except OSError:  # it has ended meanwhile
             continue
         if state not in "ZX" and (int(parent) == os.getpid() or all(mark in environment for mark in marks)):
-            found.append(f"{entry.name}: {(entry / 'cmdline').read_bytes()[:40]}")
+            found.append(f"{entry.name}: {words}")
     return found
 
 
