@@ -402,7 +402,7 @@ def attribute_mistake(source: SourceText, start: int, previous_end: int, bracket
         bracket: The offset of the block's ``[``.
     """
     text = source.text
-    if start == len(text) or text[start] in "{}" or text.startswith("->", start):
+    if start >= len(text) or text[start] in "{}" or text.startswith("->", start):  # a copy of the text may be longer
         where = f' before "{text[start]}"' if text[start : start + 1] in {"{", "}"} else ""
         return DotSyntaxError(
             _BRACKET_OPEN, source.span(bracket, bracket + 1), hint=f'add "]"{where} where the attributes end'

@@ -197,3 +197,10 @@ def test_the_search_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_long_texts_take_linear_time(text: str) -> None:
     """A search that looked at each line end as far as the next word would take minutes."""
     assert isinstance(examine_dot(text), BrokenText)
+
+
+@pytest.mark.parametrize("comment", ["// x", "# x", "/* x", ""])
+def test_a_block_that_the_text_ends_in_is_read_with_a_brace_behind_it(comment: str) -> None:
+    found = examine_dot(f"[ digraph G {{ }} start [ {comment}")
+    assert isinstance(found, BrokenText)
+    assert found.error.span is not None
