@@ -94,7 +94,7 @@ quick: $(DEVELOPMENT) ## the tests of languages, decisions, lint, storage and en
 QUICK_TESTS := $(addprefix tests/,languages decisions model lint transforms storage engine handlers structure)
 
 # The parts of `make test-all`. `units` is all that no other part has, so no test is in none.
-CAMPAIGN := units coverage http entered browser faults packaging binder fuzz api-fuzz simulate interleavings bench-smoke versions
+CAMPAIGN := units coverage http entered browser faults packaging binder fuzz api-fuzz simulate interleavings bench-smoke versions lowest
 COVERED_TESTS := $(addprefix tests/,languages decisions storage engine pipeline cassettes)
 HTTP_TESTS := tests/server tests/backends/llm
 INTERLEAVINGS := tests/engine/test_branch_interleavings.py
@@ -154,6 +154,10 @@ versions: $(DEVELOPMENT) system ## the tests without model, browser or installat
 	.ci/test-versions $(VENV)/versions $(JOBS) tests attractor_nb --doctest-modules --share $(or $(SHARE),0/8) \
 	  -m "not real_llm and not browser and not old_kernels and not installs and not campaign"
 
+.PHONY: lowest
+lowest: $(DEVELOPMENT) ## the quick tests, views and the command line on the oldest packages that pyproject.toml allows
+	.ci/test-lowest $(VENV)/lowest $(QUICK_TESTS) tests/cli tests/views -m "not campaign" -n $(JOBS) --dist worksteal
+
 .PHONY: test-share
 test-share: $(DEVELOPMENT) $(MODEL) system # share SHARE=K/8 of the campaign, as CI runs it
 	@.ci/run-tests $(PY) $(WAITERS) tests -m campaign --share $(SHARE) $(if $(SEED),--randomly-seed=$(SEED)) -q
@@ -188,8 +192,8 @@ api-fuzz: $(DEVELOPMENT) ## 20,000 hostile requests to a real server, judged by 
 	$(PY) tests/server/api_fuzz.py --requests $(or $(RUNS),20000) --seed $(or $(SEED),0)
 
 .PHONY: prove
-prove: $(DEVELOPMENT) system ## take each protection away and see its test in tests/faults fail
-	$(PY) tests/faults/prove.py --jobs $(JOBS)
+prove: $(DEVELOPMENT) system ## take each protection away and see its test in tests/faults fail; MINUTES=20 does a part
+	$(PY) tests/faults/prove.py --jobs $(JOBS) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(FRESH),--fresh)
 
 .PHONY: binder
 binder: $(DEVELOPMENT) $(MODEL) ## the whole tour in an environment made as Binder makes it

@@ -19,6 +19,8 @@ from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from attractor_nb.platforms import HAS_THREADS, loop_here
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -28,8 +30,9 @@ MAX_IDLE_THREADS = 8
 
 
 async def call(function: Callable[..., T | Awaitable[T]], *args: Any) -> T:
-    """Call a function of either kind and wait for its result, without blocking the loop."""
-    result: Any = function(*args) if inspect.iscoroutinefunction(function) else await _in_thread(function, args)
+    """Call a function of either kind and wait for its result, without blocking the loop where there are threads."""
+    is_called_here = not HAS_THREADS or inspect.iscoroutinefunction(function)
+    result: Any = function(*args) if is_called_here else await _in_thread(function, args)
     return await result if inspect.isawaitable(result) else result
 
 
@@ -65,7 +68,7 @@ def call_in_loop(loop: asyncio.AbstractEventLoop, function: Callable[[], T], sec
 def is_running_here(loop: asyncio.AbstractEventLoop) -> bool:
     """True if a loop is the one that runs in this thread: waiting here would stop it."""
     try:
-        return asyncio.get_running_loop() is loop
+        return loop_here() is loop
     except RuntimeError:
         return False
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.graph import Node
 
 
+NOT_CHECKED: Final = "no schema can be checked here: jsonschema-rs is not installed, and has no wheel for every system"
 MAX_COMPLAINT_CHARACTERS: Final = 300
 MAX_PARTS: Final = 100_000
 """Parts of a schema with all that it refers to in place: the library writes some of that out."""
@@ -68,7 +69,10 @@ def schema_problem(text: str) -> str:
     >>> schema_problem('{"type": "objekt"}')
     "'objekt' is not valid under any of the given schemas (at $.type)"
     """
-    from jsonschema_rs import ValidationError  # noqa: PLC0415 - rarely needed
+    try:
+        from jsonschema_rs import ValidationError  # noqa: PLC0415 - rarely needed
+    except ImportError:
+        return NOT_CHECKED
 
     try:
         schema = json.loads(text)

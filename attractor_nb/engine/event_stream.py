@@ -19,6 +19,7 @@ from attractor_nb.logs import own_logger
 from attractor_nb.maybe_async import call
 from attractor_nb.model.events import Event, EventObserver, EventsDropped
 from attractor_nb.model.redacted import redact_event
+from attractor_nb.platforms import HAS_THREADS, loop_here
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator
@@ -117,20 +118,39 @@ class EventFeed:
 
 
 class _Observer:
-    """Calls a user's function with the events of a feed, in its own thread."""
+    """Calls a user's function with the events of a feed, in a thread; without threads in the event loop."""
 
     def __init__(self, function: EventObserver) -> None:
         self.feed = EventFeed()
         self._function = function
-        self.thread = threading.Thread(target=self._deliver, name="attractor-observer", daemon=True)
-        self.thread.start()
+        self._thread: threading.Thread | None = None
+        self._task: asyncio.Task[None] | None = None
+        if HAS_THREADS:
+            self._thread = threading.Thread(target=self._deliver, name="attractor-observer", daemon=True)
+            self._thread.start()
+        else:
+            self._task = loop_here().create_task(self._deliver_in_loop())
+
+    async def drain(self, seconds: float) -> None:
+        """Wait until it has seen everything, or for so many seconds."""
+        if self._thread is not None and self._thread.is_alive():
+            await call(self._thread.join, seconds)
+        elif self._task is not None:
+            await asyncio.wait({self._task}, timeout=seconds)
 
     def _deliver(self) -> None:
         for event in self.feed:
-            try:
-                self._function(event)
-            except Exception:  # an observer's fault is its own, never the run's
-                LOGGER.exception("an event observer raised on %s", event.type)
+            self._show(event)
+
+    async def _deliver_in_loop(self) -> None:
+        async for event in self.feed:
+            self._show(event)
+
+    def _show(self, event: Event) -> None:
+        try:
+            self._function(event)
+        except Exception:  # an observer's fault is its own, never the run's
+            LOGGER.exception("an event observer raised on %s", event.type)
 
 
 class EventStream:
@@ -219,11 +239,6 @@ class EventStream:
     async def drain(self) -> None:
         """Wait, but not forever, until observers have seen everything; other runs continue meanwhile."""
         observers, self._observers = self._observers, []
-        if any(observer.thread.is_alive() for observer in observers):
-            await call(_join, [observer.thread for observer in observers])
-
-
-def _join(threads: Iterable[threading.Thread]) -> None:
-    give_up = time.monotonic() + DRAIN_SECONDS
-    for thread in threads:
-        thread.join(max(0.0, give_up - time.monotonic()))
+        give_up = time.monotonic() + DRAIN_SECONDS
+        for observer in observers:
+            await observer.drain(max(0.0, give_up - time.monotonic()))

@@ -19,7 +19,7 @@ from attractor_nb.errors import AttractorError, ContextValueError, OptionError, 
 from attractor_nb.logs import own_logger
 from attractor_nb.maps.row_run import RowServices, RowTask, Shipment, lost_before, run_row
 from attractor_nb.maybe_async import call
-from attractor_nb.model.events import Event, PipelineCompleted, PipelineFailed, PipelineInterrupted, StageStarted
+from attractor_nb.model.events import SESSION_ENDS, Event, PipelineCompleted, PipelineFailed, StageStarted
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.redacted import MAX_DEPTH
 from attractor_nb.model.row_result import RowResult
@@ -305,8 +305,6 @@ def _recorded(tasks: Sequence[RowTask]) -> dict[int, Usage]:
 
 # The status of a map's rows as a public session of agents (status-schema).
 
-_ENDS = (PipelineCompleted, PipelineFailed, PipelineInterrupted)
-
 
 def session_of(rows: Iterable[int], source_file: str, *, place: bool | str | Path) -> SessionRecorder | None:
     """The session of a map's rows, begun; None if none was asked for.
@@ -333,7 +331,7 @@ class RowRecord:
 
     def __call__(self, event: Event) -> None:
         """Take an event of the row's run."""
-        self._has_ended = self._has_ended or isinstance(event, _ENDS)
+        self._has_ended = self._has_ended or isinstance(event, SESSION_ENDS)
         self._take(event)
 
     def end(self, result: RowResult) -> None:

@@ -28,7 +28,7 @@ def register() -> bool:
     if not _is_in_cell():
         return False
     views = MarimoRuns()
-    register_presenter(views.present, refuse_wait, lambda *, is_blocking: False)  # noqa: ARG005 - the rule's signature
+    register_presenter(views.present, refuse_wait, is_clickable_while_waiting)
     register_widget(views.widget)
     return True
 
@@ -66,6 +66,11 @@ def refuse_wait(gates: Sequence[Gate], *, is_blocking: bool) -> None:  # noqa: A
             f"gate `{stage}` waits for your answer, but its buttons do not work while this cell runs",
             hint=f'end this cell and click; or call run.answer("{stage}", choice) before you wait',
         )
+
+
+def is_clickable_while_waiting(*, is_blocking: bool) -> bool:  # noqa: ARG001 - the rule's signature
+    """False: marimo passes on no click while a cell runs."""
+    return False
 
 
 def _view_of(run: Any, *, is_followed: bool) -> LiveRun:

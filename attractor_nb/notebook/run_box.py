@@ -10,7 +10,6 @@ in Python and sent whole, so it is renewed a few times a second at most; words a
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from functools import partial
@@ -21,18 +20,10 @@ from ipywidgets import HTML, IntSlider, Layout, VBox
 from attractor_nb.account import signed_here
 from attractor_nb.engine.gates import question_of
 from attractor_nb.errors import RunNotFound
-from attractor_nb.model.events import (
-    InterviewCompleted,
-    InterviewStarted,
-    InterviewTimeout,
-    PipelineCompleted,
-    PipelineFailed,
-    PipelineInterrupted,
-    StageEnd,
-)
+from attractor_nb.model.events import SESSION_ENDS, InterviewCompleted, InterviewStarted, InterviewTimeout, StageEnd
 from attractor_nb.model.question import BY_CLICK
 from attractor_nb.notebook.gate_controls import GateList, words_html
-from attractor_nb.notebook.live.painting import LoopPainter, ThreadPainter
+from attractor_nb.notebook.live.painting import make_painter
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.handles.presenters import name_of
 from attractor_nb.views.drawings.svg import render_svg
@@ -48,10 +39,8 @@ if TYPE_CHECKING:
     from attractor_nb.pipeline.run import Run
     from attractor_nb.views.state import RunView
 
-ENDS: Final = (PipelineCompleted, PipelineFailed, PipelineInterrupted)
 DRAWING_SECONDS: Final = 0.2
 """The shortest time between two drawings while the run works."""
-HAS_THREADS: Final = sys.platform != "emscripten"
 
 
 class RunBox(VBox):
@@ -81,10 +70,8 @@ class RunBox(VBox):
         super().__init__([self._line, self._picture, self.slider, self.gates.box], layout=Layout(max_width="100%"))
         with self._changes:  # what happens meanwhile is painted behind this
             if not run.is_done:
-                painter = (
-                    ThreadPainter(self._paint, last=ENDS, beat=self._draw_late, beat_seconds=DRAWING_SECONDS)
-                    if HAS_THREADS
-                    else LoopPainter(self._paint)
+                painter = make_painter(
+                    self._paint, last=SESSION_ENDS, beat=self._draw_late, beat_seconds=DRAWING_SECONDS
                 )
                 run.on_event(painter.put)
                 for gate in run.gates:
@@ -102,7 +89,7 @@ class RunBox(VBox):
         with self._changes:
             for event in batch:
                 self._follow_gate(event)
-            is_over = any(isinstance(event, ENDS) for event in batch)
+            is_over = any(isinstance(event, SESSION_ENDS) for event in batch)
             if is_over:
                 self.gates.settle_all()
             self._write()

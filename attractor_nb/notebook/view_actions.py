@@ -11,7 +11,6 @@ place in a trait; the browser puts the place beneath (``views/web/beneath.js``),
 from __future__ import annotations
 
 import contextvars
-import sys
 import threading
 import zlib
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -22,6 +21,7 @@ import traitlets
 from attractor_nb.errors import AttractorError
 from attractor_nb.logs import own_logger
 from attractor_nb.pipeline.run_actions import InspectorActions
+from attractor_nb.platforms import HAS_THREADS
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.files.strict_json import json_bytes
 from attractor_nb.studio.compare.compare_runs import PLAIN_TEXT_CHARS, Comparison
@@ -259,7 +259,7 @@ class TimelineView(PastView):
 
     def follow(self, when_done: Callable[[], None]) -> None:
         """Follow a live run in a thread; at its end call ``when_done``."""
-        if sys.platform == "emscripten":  # no threads: shown in its current state
+        if not HAS_THREADS:  # shown in its current state
             return
         context = contextvars.copy_context()  # carries the cell's identity; see ``painting``
         target: tuple[Any, ...] = (self._follow, when_done)

@@ -11,11 +11,10 @@ do these controls.
 from __future__ import annotations
 
 import asyncio
-import sys
 import threading
 from concurrent.futures import Future, InvalidStateError
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from IPython.display import display
 from msgspec.structs import replace
@@ -24,16 +23,10 @@ from attractor_nb.account import signed_here
 from attractor_nb.decisions.gate_choices import check_answer, find_option
 from attractor_nb.engine.gates import already_answered, answered_event, checked_form, given_answer
 from attractor_nb.interviewers.unattended import answer_within
-from attractor_nb.model.events import (
-    InterviewCompleted,
-    InterviewTimeout,
-    PipelineCompleted,
-    PipelineFailed,
-    PipelineInterrupted,
-)
+from attractor_nb.model.events import SESSION_ENDS, InterviewCompleted, InterviewTimeout
 from attractor_nb.model.question import BY_CLICK, Answer, Question
 from attractor_nb.notebook.gate_controls import GateControls, GateList
-from attractor_nb.notebook.live.painting import LoopPainter, ThreadPainter
+from attractor_nb.notebook.live.painting import make_painter
 from attractor_nb.runtime.wired_run import listen, runs_under_way
 from attractor_nb.views.shown_questions import elsewhere_words
 
@@ -44,8 +37,6 @@ if TYPE_CHECKING:
     from attractor_nb.model.events import Event
     from attractor_nb.notebook.view_actions import Output, ShownRun
     from attractor_nb.runtime.execution import Execution
-
-ENDS: Final = (PipelineCompleted, PipelineFailed, PipelineInterrupted)
 
 
 class WidgetInterviewer:
@@ -135,14 +126,12 @@ class WidgetInterviewer:
         handle = display(self.box, display_id=True)
         if handle is None:  # no shell shows anything
             return
-        has_threads = sys.platform != "emscripten"
 
         def keep(batch: list[Event]) -> None:
-            if any(isinstance(event, ENDS) for event in batch):
+            if any(isinstance(event, SESSION_ENDS) for event in batch):
                 self._leave(handle)
 
-        painter = ThreadPainter(keep, last=ENDS) if has_threads else LoopPainter(keep)
-        run.on_event(painter.put)
+        run.on_event(make_painter(keep, last=SESSION_ENDS).put)
 
     def _leave(self, output: Output) -> None:
         """Leave words in an output: a notebook that was saved shows no widget."""

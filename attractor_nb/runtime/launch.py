@@ -10,6 +10,7 @@ from attractor_nb.errors import OptionError, RunInterrupted
 from attractor_nb.gc_pause import gc_paused
 from attractor_nb.interrupts import HeldInterrupt, held_interrupts
 from attractor_nb.lazy_imports import later
+from attractor_nb.platforms import HAS_THREADS
 from attractor_nb.runtime.begin import Injected, RunStart, begin, seams_of
 from attractor_nb.runtime.chosen_plugs import SharedByParent, with_cassette
 from attractor_nb.runtime.handles.handle import check_host, new_job
@@ -124,6 +125,11 @@ def resume_run(
 def refuse_own_loop(host: str) -> None:
     """Refuse to block the event loop in which the run would work."""
     check_host(host)
+    if not HAS_THREADS:
+        raise OptionError(
+            "a browser has no threads: the run works in this event loop, and a blocking call would stop it",
+            hint="use `await pipeline.run_async()`, or `pipeline.run()` and `await run`",
+        )
     if host == "kernel":
         raise OptionError(
             'host="kernel" runs in this event loop, and a blocking call would stop it',

@@ -29,7 +29,7 @@ from attractor_nb.model.vocabulary.shapes import SHAPE_ALIASES, SHAPE_TO_TYPE
 from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.prepare.run_options import RunOptions
 from hatch_build import SCOPES, TYPES, default_of, meaning_of
-from tests.docs.hosts import FEATURES, hosts_rows, reason_numbers
+from tests.docs.hosts import FEATURES, extras_rows, hosts_rows, reason_numbers
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
@@ -106,7 +106,8 @@ def language_page(now: str) -> str:
 def platforms_page(now: str) -> str:
     """The page with its table of hosts made anew; everything else is written by hand."""
     reasons = "\n".join(f"{number}. {reason}" for reason, number in reason_numbers().items())
-    return with_generated(now, hosts=table(["", *FEATURES], hosts_rows()) + "\n\n" + reasons + "\n")
+    extras = table(["extra", "for", "calls that name it where it is missing"], extras_rows())
+    return with_generated(now, hosts=table(["", *FEATURES], hosts_rows()) + "\n" + reasons + "\n", extras=extras)
 
 
 def with_generated(now: str, **parts: str) -> str:

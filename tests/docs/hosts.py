@@ -1,4 +1,4 @@
-"""The table of hosts in docs/platforms.md: what tests show of each, and what is known or does not work.
+"""The tables of hosts and of extras in docs/platforms.md: what tests show of each, and what is known or does not work.
 
 A test names its cells by ``@pytest.mark.shows(host, *features)``. A cell that no test names has a verdict and a reason here.
 """
@@ -9,6 +9,9 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 from typing import Final
+
+from attractor_nb.extras import EXTRAS
+from tests.structure.test_optional_packages import COMMANDS, FUNCTIONS
 
 TESTS: Final = Path(__file__).resolve().parents[1]
 FEATURES: Final = (
@@ -27,6 +30,7 @@ HOSTS: Final = (
     "Notebook 7",
     "marimo",
     "Voila",
+    "JupyterLite",
     "VS Code",
     "Colab",
     "IPython",
@@ -105,12 +109,19 @@ UNTESTED: Final[dict[str, dict[str, tuple[str, str]]]] = {
         "lint": (_KNOWN, "below the cell"),
     },
     "papermill": {
+        "picture": (_KNOWN, "it executes by nbclient"),
         "live view": (_NO, _NOBODY),
         "gate by click": (_NO, '`run.answer(…)`, or `interviewer="auto"`'),
         "gate by ipywidgets": (_KNOWN, "as with nbclient"),
         "inspector": (_NO, _NOBODY),
         "completion": (_NO, "there is no editor"),
         "lint": (_KNOWN, "below the cell"),
+        "stored output": (_KNOWN, "it executes by nbclient"),
+    },
+    "JupyterLite": {
+        "gate by ipywidgets": (_KNOWN, "ipywidgets serves it"),
+        "completion": (_KNOWN, "the kernel answers"),
+        "stored output": (_KNOWN, "HTML with an image"),
     },
 }
 """The verdict on each cell that no test shows, and its reason."""
@@ -145,6 +156,19 @@ def hosts_rows() -> list[list[str]]:
         return f"{word} ({reasons[reason]})"
 
     return [[host, *(verdict(host, feature) for feature in FEATURES)] for host in HOSTS]
+
+
+def extras_rows() -> list[list[str]]:
+    """A row for each extra: its name, what needs it, and calls that name it where it is missing, as a test shows."""
+    calls = {**COMMANDS, **FUNCTIONS}
+
+    def shown(extra: str) -> str:
+        words = [
+            f"attractor-nb {call}" if call in COMMANDS else call for call, needed in calls.items() if needed == extra
+        ]
+        return ", ".join(f"`{each}`" for each in words)
+
+    return [[f"`{name}`", extra.purpose, shown(name)] for name, extra in EXTRAS.items()]
 
 
 def reason_numbers() -> dict[str, int]:

@@ -1,6 +1,8 @@
 """docs/libraries.md: a row for each package that pyproject.toml installs, no other, and what the rows name exists."""
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -58,3 +60,28 @@ def test_each_of_the_eight_names_a_test_that_exists():
         path, _, name = re.search(r"`([^`]+)`", row[1])[1].partition("::")
         assert not name or re.search(rf"def {name}\(", (REPOSITORY / path).read_text("utf-8")), row[1]
         assert (REPOSITORY / path).is_file()
+
+
+WITHOUT = """
+import sys
+sys.modules[sys.argv[1]] = None
+import pytest
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-x", *sys.argv[2:]]))
+"""
+MODULES = {"nest-asyncio": "nest_asyncio2"}
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("row", EIGHT, ids=lambda row: row[0])
+def test_the_test_of_a_required_package_fails_without_it_and_passes_with_it(row):
+    test = re.search(r"`([^`]+)`", row[1])[1]
+    options = ["--nbval"] if test.endswith(".ipynb") else []
+    module = MODULES.get(row[0], row[0])
+
+    def code(blocked):
+        command = [sys.executable, "-c", WITHOUT, blocked, test, *options]
+        return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=500).returncode
+
+    assert code("a_module_that_nothing_needs") == 0
+    assert code(module) != 0

@@ -1,10 +1,13 @@
 """Proves that the tests of this folder protect what they say: without its line each of them fails.
 
-Usage: python tests/faults/prove.py [-k WORDS] [--jobs N]
+Usage: python tests/faults/prove.py [-k WORDS] [--jobs N] [--minutes N] [--fresh]
 
 A test names its line by ``@pytest.mark.protects(path, snippet, instead=…)``. For each such mark a copy of
 the package is made in which the snippet is replaced, and the test is run against the copy. It must fail;
 unchanged it must pass. More than one mark: the test must fail without each of them.
+
+The whole takes two hours, so proofs are kept: ``proved.txt`` has the digest of each claim that was proved, of its test's
+file and of its module. A claim whose digest is there is not proved again, unless ``--fresh``.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import argparse
 import compileall
 import contextlib
+import hashlib
 import io
 import os
 import shutil
@@ -19,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +33,7 @@ import pytest
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
 SECONDS_PER_TEST = 600
+PROVED = HERE / "proved.txt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,13 @@ class Claim:
     def __str__(self) -> str:
         first = textwrap.shorten(self.snippet, 60, placeholder=" …")
         return f"{self.test.removeprefix('tests/faults/')} without {self.path}: {first}"
+
+    @property
+    def digest(self) -> str:
+        """Of what a proof depends on in the first place: the claim, its test's file, its module."""
+        files = (self.test.partition("::")[0], self.path)
+        texts = [self.test, self.path, self.snippet, self.instead, *((REPOSITORY / each).read_text() for each in files)]
+        return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:24]
 
 
 class _Collector:
@@ -111,20 +124,38 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("-k", default="", metavar="WORDS", help="only tests whose name has them, as of pytest")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="claims to prove at the same time")
+    parser.add_argument("--minutes", type=float, default=1e9, metavar="N", help="begin no proof after so long")
+    parser.add_argument("--fresh", action="store_true", help="prove those that are proved, too")
     given = parser.parse_args()
     found = collect(given.k)
     compileall.compile_dir(REPOSITORY / "attractor_nb", quiet=1)
-    broken = 0
+    proved = set() if given.fresh or not PROVED.exists() else set(PROVED.read_text().split())
+    digests = {claim: claim.digest for claim in found.claims}
+    open_claims = [claim for claim, digest in digests.items() if digest not in proved]
+    give_up = time.monotonic() + given.minutes * 60
+    broken = left = 0
     with ThreadPoolExecutor(given.jobs) as pool:
-        for claim, (has_failed, output) in zip(found.claims, pool.map(prove, found.claims), strict=True):
+        proofs = pool.map(lambda claim: prove(claim) if time.monotonic() < give_up else None, open_claims)
+        for claim, proof in zip(open_claims, proofs, strict=True):
+            if proof is None:
+                left += 1
+                continue
+            has_failed, output = proof
             print(f"{'fails' if has_failed else 'DOES NOT FAIL':14} {claim}", flush=True)
-            if not has_failed:
+            if has_failed:
+                proved.add(digests[claim])
+                kept = proved if given.k else proved & set(digests.values())
+                PROVED.write_text("".join(f"{each}\n" for each in sorted(kept)))
+            else:
                 broken += 1
                 print(textwrap.indent(output[-2000:], "    "))
     for test in found.unmarked:
         print(f"{'NO CLAIM':14} {test.removeprefix('tests/faults/')}")
-    print(f"{len(found.claims) - broken} of {len(found.claims)} claims hold; {len(found.unmarked)} tests make none")
-    return min(broken, 1)
+    print(
+        f"{len(digests) - broken - left} of {len(digests)} claims hold, {len(digests) - len(open_claims)} of them proved "
+        f"before; {left} are not proved; {len(found.unmarked)} tests make none"
+    )
+    return min(broken + left, 1)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 
 import nbformat
-import papermill
 import pytest
 from nbclient import NotebookClient
 
@@ -57,18 +56,6 @@ def test_outputs_are_static_and_the_same_each_time(tmp_path):
     first = execute(tmp_path)
     assert first == execute(tmp_path)
     check(first)
-
-
-@pytest.mark.shows("papermill", "picture", "stored output")
-@pytest.mark.timeout(120)
-def test_papermill_keeps_the_same_outputs(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", REPOSITORY)
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    nbformat.write(notebook_of_cells(), tmp_path / "given.ipynb")
-    papermill.execute_notebook(
-        tmp_path / "given.ipynb", tmp_path / "kept.ipynb", kernel_name="python3", cwd=tmp_path, progress_bar=False
-    )
-    check(outputs_of(nbformat.read(tmp_path / "kept.ipynb", as_version=4)))
 
 
 def check(first):

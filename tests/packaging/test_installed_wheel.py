@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from attractor_nb.extras import EXTRAS
+
 pytestmark = [pytest.mark.installs, pytest.mark.timeout(600)]
 
 PIPELINE = """\
@@ -40,3 +42,22 @@ def test_the_wheel_runs_a_pipeline_a_command_and_a_cell(wheel, make_environment,
     assert said["home"].startswith(str(environment.directory))
     assert "run" in environment.run("attractor-nb", "--help", cwd=tmp_path)
     assert "bound: Pipeline" in environment.run("python", "-c", CELL, cwd=tmp_path)
+
+
+ALONE = """
+import json, sys
+from attractor_nb.extras import EXTRAS, missing_packages
+print(json.dumps(sorted(name for name in EXTRAS if not missing_packages(name))))
+"""
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_an_extra_alone_brings_all_that_it_is_for(wheel, make_environment, repository, tmp_path, extra):
+    environment = make_environment()
+    environment.install("-c", repository / "constraints.txt", f"attractor_nb[{extra}] @ {wheel.as_uri()}")
+    complete = json.loads(environment.run("python", "-c", ALONE, cwd=tmp_path))
+    assert extra in complete
+    packages = EXTRAS[extra].packages
+    program = f"import importlib\nfor name in {packages!r}: importlib.import_module(name)"
+    environment.run("python", "-c", program, cwd=tmp_path)

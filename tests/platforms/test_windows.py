@@ -130,7 +130,7 @@ def test_a_command_with_run_directories_says_what_works_and_where(tmp_path, word
     assert ended.returncode == 2
     assert ended.stderr.splitlines()[-2:] == [
         f"error: {SENTENCE}",
-        " hint: run in memory with --durability none, or use all of it in WSL, the Windows Subsystem for Linux",
+        " hint: run in memory with --durability none; on Windows, WSL (the Windows Subsystem for Linux) has all",
     ]
     assert "Traceback" not in ended.stderr
     assert not (tmp_path / ".attractor").exists()

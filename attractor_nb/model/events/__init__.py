@@ -22,6 +22,7 @@ from attractor_nb.model.events.pauses import (
 )
 from attractor_nb.model.events.pipelines import (
     LOG_FORM,
+    SESSION_ENDS,
     SESSION_STARTS,
     CheckpointSaved,
     ChildEnded,
@@ -63,6 +64,7 @@ from attractor_nb.model.events.stages import (
 __all__ = [
     "EVENT_TYPES",
     "LOG_FORM",
+    "SESSION_ENDS",
     "SESSION_STARTS",
     "CheckpointSaved",
     "ChildEnded",

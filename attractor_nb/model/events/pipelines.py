@@ -187,6 +187,8 @@ class PipelineRestarted(RunEvent, kw_only=True):
 SessionStart = PipelineStarted | PipelineResumed | PipelineRewound | PipelineForked | PipelineRestarted
 SESSION_STARTS: Final = (PipelineStarted, PipelineResumed, PipelineRewound, PipelineForked, PipelineRestarted)
 """With these a run begins or continues: earlier waits are over."""
+SESSION_ENDS: Final = (PipelineCompleted, PipelineFailed, PipelineInterrupted)
+"""The last event of a run in one process is one of these."""
 
 
 class GoalGateUnsatisfied(RunEvent, kw_only=True):

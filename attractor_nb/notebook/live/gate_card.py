@@ -13,7 +13,6 @@ its traits, for it comes from another thread.
 
 from __future__ import annotations
 
-import sys
 import threading
 from dataclasses import dataclass, field
 from os import urandom
@@ -27,7 +26,7 @@ from attractor_nb.account import signed_here
 from attractor_nb.errors import AlreadyAnswered, AnswerRefused, AttractorError, NoSuchGate
 from attractor_nb.model.events import Event, InterviewCompleted, InterviewStarted, InterviewTimeout
 from attractor_nb.model.question import BY_INBOX
-from attractor_nb.notebook.live.painting import LoopPainter, ThreadPainter
+from attractor_nb.notebook.live.painting import make_painter
 from attractor_nb.notebook.saved_output import bundle_of, placed
 from attractor_nb.runtime.wired_run import ENDED, listen, runs_under_way
 from attractor_nb.studio.history.waiting_gates import Inbox, WaitingGate, question_here, resume_call
@@ -177,8 +176,7 @@ class LiveInbox:
         self._runs: dict[str, Execution] = {}
         self._resting: tuple[WaitingGate, ...] = ()
         self._handles: list[DisplayHandle] = []
-        has_threads = sys.platform != "emscripten"
-        painter: Any = ThreadPainter(self._follow, last=()) if has_threads else LoopPainter(self._follow)
+        painter: Any = make_painter(self._follow)
         self.stop = listen(lambda run, gate, event: painter.put((run, gate, event)))
 
     def show(self, inbox: Inbox) -> None:

@@ -11,7 +11,6 @@ question, its answer, the end. At the end the widgets stay as they are.
 from __future__ import annotations
 
 import copy
-import sys
 import time
 from os import urandom
 from typing import TYPE_CHECKING, Any, Final
@@ -23,6 +22,7 @@ from attractor_nb.account import signed_here
 from attractor_nb.errors import AttractorError, RunNotFound
 from attractor_nb.model.child import CHILD_SEPARATOR
 from attractor_nb.model.events import (
+    SESSION_ENDS,
     ChildEvent,
     DebuggerChanged,
     DebuggerMoved,
@@ -31,9 +31,6 @@ from attractor_nb.model.events import (
     InterviewCompleted,
     InterviewStarted,
     InterviewTimeout,
-    PipelineCompleted,
-    PipelineFailed,
-    PipelineInterrupted,
     PipelineResumed,
     PipelineStarted,
     StageOutput,
@@ -42,7 +39,8 @@ from attractor_nb.model.question import BY_CLICK
 from attractor_nb.notebook.live.gate_card import NONE_WAITS, ClickedAnswer
 from attractor_nb.notebook.live.graph_view import TAIL_CHARS, TAILS, GraphView
 from attractor_nb.notebook.live.kept_output import SPEAKING_TYPES, final_answer, run_bundle, widget_bundle
-from attractor_nb.notebook.live.painting import LoopPainter, ThreadPainter
+from attractor_nb.notebook.live.painting import make_painter
+from attractor_nb.platforms import HAS_THREADS
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.handles.presenters import name_of
 from attractor_nb.studio.debugger import answer_debugging
@@ -68,18 +66,14 @@ SETTLE_SECONDS: Final = 5.0
 """Time limit for the result of a run after its end was announced."""
 KEPT_INTERVAL_SECONDS: Final = 1.0
 """The shortest time between two of what is kept, but for the last."""
-HAS_THREADS: Final = sys.platform != "emscripten"
 DEBUGGER_NEWS: Final = (
     DebuggerStopped,
     DebuggerChanged,
     DebuggerMoved,
     PipelineStarted,
     PipelineResumed,
-    PipelineCompleted,
-    PipelineFailed,
-    PipelineInterrupted,
+    *SESSION_ENDS,
 )
-ENDS: Final = (PipelineCompleted, PipelineFailed, PipelineInterrupted)
 
 
 class LiveRun:
@@ -139,10 +133,7 @@ class LiveRun:
         if self._view.nodes:  # a resumed run begins with what was done before
             self.graph_view.show(self._view.to_plain())
         if is_followed:
-            self._painter = (
-                ThreadPainter(self.paint, last=ENDS, beat=self._beat) if HAS_THREADS else LoopPainter(self.paint)
-            )
-            run.on_event(self._painter.put)
+            run.on_event(make_painter(self.paint, last=SESSION_ENDS, beat=self._beat).put)
         else:
             self._show_end()
         if output and is_inline:
@@ -208,7 +199,7 @@ class LiveRun:
         try:
             self._follow(batch)
         finally:
-            if any(isinstance(event, ENDS) for event in batch):
+            if any(isinstance(event, SESSION_ENDS) for event in batch):
                 self._end()
 
     def _follow(self, batch: list[Event]) -> None:

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import contextvars
-import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -19,6 +18,7 @@ from attractor_nb.errors import AttractorError
 from attractor_nb.logs import own_logger
 from attractor_nb.notebook.environment import is_live, probe
 from attractor_nb.notebook.saved_output import bundle_of
+from attractor_nb.platforms import HAS_THREADS
 from attractor_nb.runtime.prepare.current_directory import here
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.sessions.tracker import follow_session, gone_agents, session_to_watch
@@ -78,7 +78,7 @@ class LiveMap:
         ended = threading.Event()
         # The context carries the cell's identity; see ``painting``.
         context = contextvars.copy_context()
-        if sys.platform == "emscripten":  # no threads: the last picture alone
+        if not HAS_THREADS:  # the last picture alone
             shown.when_done(lambda: context.run(self._paint, shown))
             return
         shown.when_done(ended.set)

@@ -7,14 +7,14 @@ neither widgets nor the content of a picture.
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import threading
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.logs import own_logger
+from attractor_nb.platforms import HAS_THREADS, loop_here
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,13 +85,13 @@ class ThreadPainter:
 
 
 class LoopPainter:
-    """Paints in the running loop, where there are no threads (Pyodide)."""
+    """Paints in the event loop, where there are no threads (Pyodide)."""
 
     def __init__(self, paint: Callable[[list[Event]], None]) -> None:
         """Begin to follow; ``paint`` takes a batch."""
         self._paint = paint
         self._events: deque[Event] = deque()
-        self._loop = asyncio.get_running_loop()
+        self._loop = loop_here()
         self._context = contextvars.copy_context()
         self._is_due = False
         self._painted_at = 0.0
@@ -108,6 +108,19 @@ class LoopPainter:
         self._is_due = False
         self._painted_at = self._loop.time()
         _paint_safely(self._paint, self._events)
+
+
+def make_painter(
+    paint: Callable[[list[Any]], None],
+    *,
+    last: tuple[type[Event], ...] = (),
+    beat: Callable[[], None] | None = None,
+    beat_seconds: float = BEAT_SECONDS,
+) -> ThreadPainter | LoopPainter:
+    """The painter of this platform, which begins to follow; see ``ThreadPainter`` for the arguments."""
+    if HAS_THREADS:
+        return ThreadPainter(paint, last=last, beat=beat, beat_seconds=beat_seconds)
+    return LoopPainter(paint)
 
 
 def _paint_safely(paint: Callable[[list[Event]], None], events: deque[Event]) -> list[Event]:

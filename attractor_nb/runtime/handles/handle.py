@@ -23,6 +23,7 @@ from attractor_nb.errors import OptionError, RunAtBreakpoint, RunError, RunInter
 from attractor_nb.interrupts import held_interrupts
 from attractor_nb.logs import own_logger
 from attractor_nb.maybe_async import call_in_loop, is_running_here
+from attractor_nb.platforms import HAS_THREADS, loop_here
 from attractor_nb.runtime.handles.presenters import can_be_clicked, check_wait
 
 if TYPE_CHECKING:
@@ -431,7 +432,7 @@ def check_host(host: object) -> None:
         raise OptionError(f"unknown host {host!r}", hint='use "thread" or "kernel"')
     if host == "kernel":
         try:
-            asyncio.get_running_loop()
+            loop_here()
         except RuntimeError:
             raise OptionError(
                 'host="kernel" needs a running event loop', hint='use host="thread", or call it from a coroutine'
@@ -446,4 +447,4 @@ def new_job(host: str, title: str) -> HostedTask:
         title: What it does, in words.
     """
     check_host(host)
-    return HostedTask(asyncio.get_running_loop() if host == "kernel" else _THREAD_HOST.loop(), title)
+    return HostedTask(loop_here() if host == "kernel" or not HAS_THREADS else _THREAD_HOST.loop(), title)

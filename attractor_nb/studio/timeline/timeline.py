@@ -11,15 +11,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.model.events import (
+    SESSION_ENDS,
     Event,
     InstructionGiven,
     InterviewCompleted,
     InterviewStarted,
     InterviewTimeout,
     ModelCallEnded,
-    PipelineCompleted,
-    PipelineFailed,
-    PipelineInterrupted,
     PipelineResumed,
     PipelineRewound,
     StageFailed,
@@ -155,7 +153,7 @@ def timeline_of(
         return Timeline(name, (), 0.0, 0.0, mark=mark)
     cuts = tuple(_cuts(counted))
     last = counted[-1]
-    is_live = now is not None and not isinstance(last, PipelineCompleted | PipelineFailed | PipelineInterrupted)
+    is_live = now is not None and not isinstance(last, SESSION_ENDS)
     end = max(last.time, now) if is_live and now is not None else last.time
     inner = _Inner(counted)
     lanes: dict[str, TimelineLane] = {}
