@@ -1,5 +1,7 @@
 """A language server, by what an editor sends it and is sent."""
 
+import asyncio
+import functools
 import json
 import os
 import subprocess
@@ -10,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lsprotocol import types
+from pygls.exceptions import FeatureNotificationError, FeatureRequestError, JsonRpcContentModified, JsonRpcException
 
-from attractor_nb.cli.language_server import LONGEST, EditorText
+from attractor_nb.cli.language_server import LONGEST, REQUEST_FAILED, DotServer, EditorText, OpenText, read
 from tests import warm
 
 COMMAND = [sys.executable, "-m", "attractor_nb", "lsp"]
@@ -403,3 +406,120 @@ def test_a_change_of_a_range_is_that_of_its_characters(encoding, before, new, da
     after = before[:start] + new + before[end:]
     assert changed.text == after
     assert changed._lines == EditorText.of(after)._lines
+
+
+# The server as an object of this process: what goes wrong in it.
+
+
+def test_the_command_without_its_extra_says_how_to_install_it(command, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pygls", None)
+    ended = command("lsp")
+    assert (ended.code, ended.out) == (2, "")
+    assert "error: `attractor-nb lsp` needs pygls, which is not installed" in ended.err
+    assert "hint: pip install 'attractor-nb[lsp]'" in ended.err
+
+
+def test_a_text_that_does_not_parse_has_its_mistakes_as_findings():
+    reading = read(EditorText.of("digraph {\n  a -- b\n  c [label=]\n}"), None)
+    assert reading.pipeline is None
+    assert [(found.rule, found.message) for found in reading.findings] == [
+        ("syntax", "undirected edges are not supported"),
+        ("syntax", "a value is missing after label ="),
+    ]
+
+
+def test_a_declaration_of_inputs_that_cannot_be_read_is_a_finding_and_declares_none():
+    reading = read(EditorText.of('digraph { inputs="3x!" start [shape=Mdiamond] }'), None)
+    assert reading.inputs == ()
+    assert reading.findings[0].rule == "inputs_valid"
+
+
+def in_a_loop(test):
+    """Run an async test."""
+
+    @functools.wraps(test)
+    def wrapped(**given):
+        asyncio.run(test(**given))
+
+    return wrapped
+
+
+class Served:
+    """A server that sends what it says to lists, and the one text that is open in it."""
+
+    def __init__(self, text=REVIEW):
+        self.server = DotServer()
+        self.logged, self.published = [], []
+        self.server.window_log_message = self.logged.append
+        self.server.text_document_publish_diagnostics = self.published.append
+        self.document = OpenText("file:///a.dot", EditorText.of(text, 1), None, list)
+        self.server.documents["file:///a.dot"] = self.document
+
+    async def ask(self, method, kind, **params):
+        place = {"text_document": types.TextDocumentIdentifier("file:///a.dot"), "position": types.Position(0, 0)}
+        return await self.server.protocol.fm.features[method](kind(**{**place, **params}))
+
+
+@pytest.fixture
+def served():
+    served = Served()
+    yield served
+    served.document.close()
+
+
+PLANTED_KEY = "sk-ant-api03-" + "a1B2c3D4" * 11 + "-Qw4xYzAA"
+
+
+def broken(*_):
+    raise RuntimeError(f"oh {PLANTED_KEY}")
+
+
+def test_an_error_of_the_protocol_is_told_to_the_log_and_one_of_a_request_is_its_answer(served):
+    served.server.report_server_error(ValueError("no such thing"), FeatureNotificationError)
+    (logged,) = served.logged
+    assert (logged.type, logged.message) == (types.MessageType.Error, "internal error: ValueError: no such thing")
+    served.server.report_server_error(ValueError("no such thing"), FeatureRequestError)
+    assert len(served.logged) == 1
+
+
+@in_a_loop
+async def test_a_text_whose_reading_fails_is_told_to_the_log_without_secrets_and_has_no_findings(served, monkeypatch):
+    monkeypatch.setattr("attractor_nb.cli.language_server.read", broken)
+    await served.server._publish(served.document)
+    (logged,) = served.logged
+    assert logged.message.startswith("internal error: RuntimeError: oh ")
+    assert PLANTED_KEY not in logged.message
+    assert served.published == []
+
+
+@in_a_loop
+async def test_a_request_that_fails_is_told_to_the_log_and_has_no_answer(served, monkeypatch):
+    monkeypatch.setattr("attractor_nb.cli.language_server.read", broken)
+    assert await served.ask(types.TEXT_DOCUMENT_HOVER, types.HoverParams) is None
+    (logged,) = served.logged
+    assert logged.message.startswith("internal error: RuntimeError: oh ")
+    assert PLANTED_KEY not in logged.message
+
+
+@in_a_loop
+async def test_a_request_about_a_text_that_has_changed_since_is_refused(served):
+    free = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    held = served.document.worker.submit(lambda: asyncio.run_coroutine_threadsafe(free.wait(), loop).result(60))
+    asked = asyncio.ensure_future(served.ask(types.TEXT_DOCUMENT_HOVER, types.HoverParams))
+    await asyncio.sleep(0)  # it is taken, and waits for the thread
+    served.document.text = served.document.text.again()
+    free.set()
+    with pytest.raises(JsonRpcContentModified, match="the text has changed since"):
+        await asked
+    assert held.result(60)
+    assert served.logged == []
+
+
+@in_a_loop
+async def test_what_cannot_be_renamed_is_refused_with_what_to_do(served):
+    with pytest.raises(JsonRpcException) as refused:
+        await served.ask(types.TEXT_DOCUMENT_RENAME, types.RenameParams, new_name="x")
+    assert refused.value.code == REQUEST_FAILED
+    assert refused.value.message == "there is no node here; put the cursor on the id of a node"
+    assert served.logged == []

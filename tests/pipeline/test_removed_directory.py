@@ -7,6 +7,7 @@ import pytest
 from attractor_nb.backends.llm.provider_backend import ProviderBackend
 from attractor_nb.cassettes import recorded_commands
 from attractor_nb.cli.entry import run_command_line
+from attractor_nb.cli.language_server import EditorText, read
 from attractor_nb.errors import StorageError
 from attractor_nb.model.graph import Node
 from attractor_nb.runtime.handles import handle
@@ -29,10 +30,17 @@ def test_paths_are_whole_where_there_is_no_current_directory(removed):
     assert recorded_commands._named(removed) == str(removed)
 
 
-@pytest.mark.parametrize("arguments", [["runs"], ["watch", "run"]], ids=" ".join)
+@pytest.mark.parametrize("arguments", [["runs"], ["watch", "run"], ["cache"]], ids=" ".join)
 def test_a_command_in_a_removed_directory_says_so(arguments, removed, capfd):
     assert run_command_line(arguments) == 2
     assert "the current directory was removed" in "".join(capfd.readouterr())
+
+
+def test_an_editor_whose_server_is_in_a_removed_directory_reads_so_and_what_to_do(removed):
+    text = EditorText.of('digraph { a [type=pipeline, "pipeline.dotfile"="b.dot"] }')
+    (found,) = read(text, None).findings
+    assert (found.rule, found.severity, found.message) == ("syntax", "error", "the current directory was removed")
+    assert found.fix.title.startswith("change to another")
 
 
 def test_the_engine_goes_on_when_something_of_a_run_ends_the_program(caplog):
