@@ -324,10 +324,7 @@ def _recorded(
 
 def _kept(place: Path, outputs: tuple[str, ...]) -> tuple[dict[str, Any], str]:
     """The outputs of a row, as its latest checkpoint has them, and the stage that it reached last."""
-    try:
-        checkpoint, _ = read_checkpoint(place)
-    except (RunError, OSError):
-        return {}, ""
+    checkpoint, _ = read_checkpoint(place)
     if checkpoint is None:
         return {}, ""
     context: Mapping[str, Any] = checkpoint.get("context", {})

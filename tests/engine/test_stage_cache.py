@@ -608,6 +608,19 @@ def test_a_corrupt_entry_is_a_miss_with_a_warning(place, spoil):
     assert place.again(LINE) == []  # it was kept anew
 
 
+def test_an_entry_that_cannot_be_read_is_a_miss_with_a_warning(place):
+    place.run(LINE, Asked())
+    (entry,) = place.entries
+    entry.unlink()
+    entry.symlink_to(entry.name)
+    backend = Asked()
+    result = place.run(LINE, backend)
+    assert (result["a"].response, backend.nodes) == ("answer of a", ["a"])
+    (message,) = warnings(result.logs_root)
+    assert message.startswith("the cache cannot be read for a: cannot read ")
+    assert place.again(LINE) == [], "it was kept anew"
+
+
 def test_an_entry_under_another_key_is_no_answer(place):
     place.run(LINE, Asked())
     (entry,) = place.entries

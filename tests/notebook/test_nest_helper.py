@@ -100,7 +100,8 @@ class TestLoopFactory:
         assert "unexpected keyword argument 'loop_factory'" in applied
 
 
-def test_a_loop_that_cannot_be_entered_twice_is_refused_and_the_coroutine_is_closed(monkeypatch):
+@pytest.mark.parametrize(("package", "other"), [PACKAGES, PACKAGES[::-1]], ids=PACKAGES)
+def test_a_loop_that_cannot_be_entered_twice_is_refused_and_the_coroutine_is_closed(package, other, monkeypatch):
     def apply(loop):
         raise ValueError(f"can't patch loop of type {type(loop)}")
 
@@ -114,5 +115,6 @@ def test_a_loop_that_cannot_be_entered_twice_is_refused_and_the_coroutine_is_clo
         assert refused.value.hint == "await the coroutine, or run it in a thread"
         return coroutine.cr_frame
 
-    monkeypatch.setitem(sys.modules, "nest_asyncio2", SimpleNamespace(apply=apply))
+    monkeypatch.setitem(sys.modules, other, None)
+    monkeypatch.setitem(sys.modules, package, SimpleNamespace(apply=apply))
     assert asyncio.run(outer()) is None, "nothing says later that it was never awaited"

@@ -8,7 +8,7 @@ import pytest
 from ipywidgets import Tab
 
 from attractor_nb import Pipeline, Run
-from attractor_nb.errors import OptionError
+from attractor_nb.errors import AnswerRefused, OptionError
 from attractor_nb.notebook.run_box import RunBox
 from attractor_nb.runtime.handles.presenters import register_widget
 from attractor_nb.testing import ScriptedBackend
@@ -80,6 +80,35 @@ def test_a_person_who_looks_back_is_not_taken_away_by_what_happens(run):
     run.result(timeout=SECONDS)
     wait_until(lambda: box.slider.max == 4)
     assert (box.slider.value, picture(box)) == (1, looked_at)
+
+
+def test_a_click_that_the_run_refuses_leaves_its_answer_to_another(run, monkeypatch):
+    box = RunBox(run)
+    card = box.gates.wait_for("review", SECONDS)
+
+    def refuse(*_, **__):
+        raise AnswerRefused("not that one")
+
+    with monkeypatch.context() as refusing:
+        refusing.setattr(run, "answer", refuse)
+        card.buttons["A"].click()
+    assert "not that one" in card.problem
+    assert run.gates, "the gate still waits"
+    run.answer("review", "A", answered_by="ann (inbox)")
+    run.result(timeout=SECONDS)
+    wait_until(lambda: not box.gates.is_waiting)
+    assert box.gates.words.startswith("✓ answered elsewhere: Approve, by ann, in the inbox, after ")
+
+
+def test_the_slider_of_a_run_that_keeps_nothing_says_so_beside_its_end():
+    run = Pipeline(TEXT, backend=ScriptedBackend()).run(interviewer="auto", durability="none")
+    run.result(timeout=SECONDS)
+    box = RunBox(run)
+    assert box.slider.max == 4
+    end = picture(box)
+    box.slider.value = 1
+    assert picture(box).startswith(end)
+    assert f"nothing of run {run.id} is stored, so its history cannot be read" in picture(box)
 
 
 def test_a_loaded_run_is_shown_as_it_ended(run, tmp_path):

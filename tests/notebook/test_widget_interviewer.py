@@ -186,6 +186,24 @@ def test_a_click_behind_another_answer_changes_nothing_and_says_so():
     assert all(button.disabled for button in card.buttons.values())
 
 
+def test_a_second_click_at_a_question_that_no_run_asks_changes_nothing_and_says_so():
+    question = QUESTIONS[0]
+
+    async def click_twice():
+        interviewer = WidgetInterviewer()
+        asked = asyncio.ensure_future(interviewer.ask(question))
+        await asyncio.sleep(0)
+        card = interviewer.wait_for(question.stage, 0)
+        card.buttons["A"].click()
+        card.buttons["R"].click()
+        return card, card.problem, await asked
+
+    card, problem, answer = asyncio.run(click_twice())
+    assert answer.value == "A"
+    assert f"gate `{question.stage}` has been answered already" in problem
+    assert all(button.disabled for button in card.buttons.values())
+
+
 def test_a_stopped_run_closes_the_controls(start):
     run, interviewer = start()
     card = interviewer.wait_for("review", SECONDS)

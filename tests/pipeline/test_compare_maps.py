@@ -292,6 +292,16 @@ def test_a_row_without_a_checkpoint_is_compared_without_outputs(tmp_path):
     assert (first.status, first.outputs) == ("success", {})
 
 
+def test_a_row_whose_checkpoint_cannot_be_read_is_compared_without_outputs(tmp_path):
+    mapped(tmp_path / "a", first_team)
+    for checkpoint in (tmp_path / "a" / "row-00000").glob("checkpoint*"):
+        checkpoint.unlink()
+        checkpoint.mkdir()
+    (first, second, *_) = read_map_record(tmp_path / "a").rows
+    assert (first.status, first.outputs, first.stage) == ("success", {}, "")
+    assert second.status == "fail"
+
+
 def test_a_map_that_runs_and_is_stored_nowhere_is_compared_at_its_end():
     asked, may_answer = threading.Event(), threading.Event()
 

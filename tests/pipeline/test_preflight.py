@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from attractor_nb import Pipeline
+from attractor_nb import Pipeline, platforms
 from attractor_nb.backends import ProviderBackend
 from attractor_nb.errors import OptionError
 from attractor_nb.extras import EXTRAS, has_package
@@ -158,6 +158,16 @@ def test_a_runs_directory_that_cannot_be_is_an_error(tmp_path):
     assert found["runs directory"].state == "error"
     assert by_subject(pipeline(ASKING).doctor(runs_dir=tmp_path / "new"))["runs directory"].state == "ok"
     assert not (tmp_path / "new").exists()
+
+
+def test_without_the_calls_of_posix_no_run_directory_can_be_made_and_what_works_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(platforms, "HAS_POSIX", False)
+    found = by_subject(pipeline(ASKING).doctor(runs_dir=tmp_path / "new"))
+    place = found["runs directory"]
+    assert place.state == "warn"
+    assert place.message.startswith("run directories, cassettes, commands and the server need calls of POSIX")
+    assert place.remedy.startswith('run in memory with durability="none"')
+    assert "disk" not in found, "nothing is written"
 
 
 @pytest.mark.parametrize(("free", "state"), [(10, "error"), (500 * 1024**2, "warn"), (2 * 1024**3, "ok")])

@@ -1,5 +1,7 @@
 """Responses about runs that are half written or damaged."""
 
+import shutil
+
 import pytest
 
 from attractor_nb import Pipeline
@@ -8,6 +10,7 @@ from attractor_nb.server.answers.run_answers import all_questions, artifacts_of,
 from attractor_nb.server.run_service import RunService
 from attractor_nb.sessions import create_session
 from attractor_nb.storage.run_directory import RunDirectory
+from attractor_nb.storage.run_index import list_runs
 from attractor_nb.storage.run_listing import RunSummary
 
 
@@ -47,3 +50,15 @@ def test_the_questions_of_a_run_that_cannot_be_read_are_none_and_hide_no_others(
         questions_of(service, "a")
     status = status_of(service, "a")
     assert (status.status, status.questions, status.progress.nodes) == ("abandoned", 0, 0)
+
+
+def test_the_questions_of_a_map_that_cannot_be_read_are_none_and_hide_no_others(root, sources):
+    """Its directory was replaced after its line was made."""
+    for name in ("a", "b"):
+        Pipeline(sources.gate).map([{}], map_dir=root / name, interviewer="pause", durability="fast", wait=True)
+    lines = list_runs(root)
+    shutil.rmtree(root / "a")
+    (root / "a").symlink_to("a")
+    asked = all_questions(RunService(root, 10), lines)
+    assert [question.pipeline for question in asked.questions] == ["b~row-00000"]
+    assert asked.more_questions == 0

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from attractor_nb.errors import DotSyntaxError
 from attractor_nb.languages.dot import BrokenText, DotDocument, examine_dot, parse_dot
+from attractor_nb.languages.dot.lower import MAX_DEFAULTS
 from attractor_nb.languages.dot.parser import parse_syntax
 from attractor_nb.languages.dot.syntax_recovery import MAX_MISTAKES
 
@@ -55,6 +56,16 @@ def test_all_mistakes_are_found_and_the_rest_is_read() -> None:
     ]
     assert "start" in rest.graph.nodes
     assert [(edge.source, edge.target) for edge in rest.graph.edges] == [("plan", "work"), ("work", "check")]
+
+
+def test_of_a_text_whose_other_statements_are_more_than_a_graph_may_have_only_the_mistakes_are_told() -> None:
+    defaults = ", ".join(f"a{number}=x" for number in range(MAX_DEFAULTS + 1))
+    found = examine_dot(f"digraph {{\n  a -- b\n  node [{defaults}]\n  c [label=]\n}}")
+
+    assert isinstance(found, BrokenText)
+    assert found.rest is None
+    assert found.error.message == "undirected edges are not supported"
+    assert [other.message for other in found.error.others] == ["a value is missing after label ="]
 
 
 def test_one_error_reports_them_all() -> None:
