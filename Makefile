@@ -155,8 +155,9 @@ versions: $(DEVELOPMENT) system ## the tests without model, browser or installat
 	  -m "not real_llm and not browser and not old_kernels and not installs and not campaign"
 
 .PHONY: lowest
-lowest: $(DEVELOPMENT) ## the quick tests, views and the command line on the oldest packages that pyproject.toml allows
-	.ci/test-lowest $(VENV)/lowest $(QUICK_TESTS) tests/cli tests/views -m "not campaign" -n $(JOBS) --dist worksteal
+lowest: $(DEVELOPMENT) ## the quick tests, views and the command line on the oldest packages allowed; SHARE=0/8 takes an eighth
+	.ci/test-lowest $(VENV)/lowest $(QUICK_TESTS) tests/cli tests/views -m "not campaign and not real_llm" \
+	  $(if $(SHARE),--share $(SHARE)) -n $(JOBS) --dist worksteal
 
 .PHONY: test-share
 test-share: $(DEVELOPMENT) $(MODEL) system # share SHARE=K/8 of the campaign, as CI runs it

@@ -18,6 +18,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 NOT_OURS = {
     "cloudpickle": "used where a library of workers brings it",
     "jupyter_server": "imports us",
+    "marimo": "imported only where it runs",
     "nest_asyncio": "used where only the original of nest-asyncio2 is installed",
     "pytest": "imports us",
     "pandas": "to_frame() says how to install it",
