@@ -123,13 +123,21 @@ class DotSyntaxError(SourceError):
     Attributes:
         others: The other findings of the text: its further syntax errors, and what lint finds in the statements that
             were read.
+        is_limit: The text is too large or too deep; nothing more is read of it.
     """
 
     def __init__(
-        self, message: str, span: Span | None = None, *, hint: str = "", others: Sequence[Diagnostic] = ()
+        self,
+        message: str,
+        span: Span | None = None,
+        *,
+        hint: str = "",
+        others: Sequence[Diagnostic] = (),
+        is_limit: bool = False,
     ) -> None:
         super().__init__(message, span, hint=hint)
         self.others = tuple(others)
+        self.is_limit = is_limit
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:

@@ -123,6 +123,8 @@ def _document(tree: DotTree) -> DotDocument:
 
 
 def _broken(source: SourceText, first: DotSyntaxError, *, is_strict: bool) -> BrokenText:
+    if first.is_limit:
+        return BrokenText(first, None)
     found = syntax_recovery.read_rest(source, first, is_strict=is_strict)
     others = [finding for mistake in found.mistakes[1:] for finding in mistake.diagnostics]
     error = DotSyntaxError(first.message, first.span, hint=first.hint, others=others)

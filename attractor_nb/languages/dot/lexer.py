@@ -243,6 +243,7 @@ class Lexer:
                     f"groups are nested more than {MAX_DEPTH} deep",
                     self.source.span(start, start + 1),
                     hint="put the nodes into fewer groups",
+                    is_limit=True,
                 )
         elif kind == "RBRACE" and self.braces:
             self.braces.pop()

@@ -110,6 +110,7 @@ class _Actions:
                 f"the text has more than {MAX_STATEMENTS:,} statements",
                 self._source.span(statement.start, statement.end),
                 hint="split it into several pipelines",
+                is_limit=True,
             )
         return body
 

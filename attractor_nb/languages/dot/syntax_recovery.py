@@ -106,7 +106,7 @@ class _Search:
             is_further = reading.at > at and reading.at >= copy.end
             if is_further and (best is None or reading.at > best.at >= copy.end):
                 best = reading
-            if best is not None and best.mistake is None:
+            if best is not None and (best.mistake is None or best.mistake.is_limit):
                 break
         return best
 
@@ -130,6 +130,8 @@ def read_rest(source: SourceText, first: DotSyntaxError, *, is_strict: bool) -> 
     reading = search.past(text, first)
     while reading is not None and reading.mistake is not None and len(mistakes) < MAX_MISTAKES:
         mistakes.append(reading.mistake)
+        if reading.mistake.is_limit:
+            break
         reading = search.past(reading.copy.text, reading.mistake)
     tree = reading.tree if reading else None
     if tree is not None:  # the word before the brace of a group may be set aside

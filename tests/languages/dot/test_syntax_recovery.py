@@ -215,3 +215,21 @@ def test_a_block_that_the_text_ends_in_is_read_with_a_brace_behind_it(comment: s
     found = examine_dot(f"[ digraph G {{ }} start [ {comment}")
     assert isinstance(found, BrokenText)
     assert found.error.span is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("digraph G {" + "a;" * 250_002 + "}", "250,000 statements"), ("digraph G {" + "{" * 300, "nested more than")],
+    ids=["too many statements", "too deep"],
+)
+def test_a_text_that_is_too_large_is_refused_once(text: str, message: str) -> None:
+    found = examine_dot(text)
+    assert isinstance(found, BrokenText)
+    assert message in found.error.message
+    assert (found.error.others, found.rest) == ((), None)
+
+
+def test_a_mistake_before_a_limit_is_reported_with_the_limit_once() -> None:
+    found = examine_dot("digraph G { a [x=] " + "{" * 300)
+    assert isinstance(found, BrokenText)
+    assert [other.message.partition(" ")[0] for other in found.error.others] == ["groups"]
