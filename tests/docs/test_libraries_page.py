@@ -64,11 +64,11 @@ def test_each_of_the_eight_names_a_test_that_exists():
 
 WITHOUT = """
 import sys
-sys.modules[sys.argv[1]] = None
+sys.modules.update(dict.fromkeys(sys.argv[1].split()))
 import pytest
 sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-x", *sys.argv[2:]]))
 """
-MODULES = {"nest-asyncio": "nest_asyncio2"}
+MODULES = {"nest-asyncio": "nest_asyncio2 nest_asyncio"}  # the archived one is taken where only it is installed
 
 
 @pytest.mark.campaign
