@@ -1,5 +1,6 @@
 """docs/libraries.md: a row for each package that pyproject.toml installs, no other, and what the rows name exists."""
 
+import os
 import re
 import subprocess
 import sys
@@ -62,26 +63,25 @@ def test_each_of_the_eight_names_a_test_that_exists():
         assert (REPOSITORY / path).is_file()
 
 
-WITHOUT = """
-import sys
-sys.modules.update(dict.fromkeys(sys.argv[1].split()))
-import pytest
-sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-x", *sys.argv[2:]]))
-"""
-MODULES = {"nest-asyncio": "nest_asyncio2 nest_asyncio"}  # the archived one is taken where only it is installed
+PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-x")
+BLOCKED = {"nest-asyncio": ("nest_asyncio2", "nest_asyncio")}  # the archived one is taken where only it is installed
 
 
 @pytest.mark.campaign
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("row", EIGHT, ids=lambda row: row[0])
-def test_the_test_of_a_required_package_fails_without_it_and_passes_with_it(row):
+def test_the_test_of_a_required_package_fails_without_it_and_passes_with_it(row, tmp_path):
     test = re.search(r"`([^`]+)`", row[1])[1]
     options = ["--nbval"] if test.endswith(".ipynb") else []
-    module = MODULES.get(row[0], row[0])
+    blocked = dict.fromkeys(BLOCKED.get(row[0], (row[0],)))
 
-    def code(blocked):
-        command = [sys.executable, "-c", WITHOUT, blocked, test, *options]
-        return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=500).returncode
+    def code(modules):
+        """The exit code where each Python process, kernels and children too, lacks these modules."""
+        (tmp_path / "sitecustomize.py").write_text(f"import sys\nsys.modules.update({modules!r})\n")
+        paths = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+        command = [sys.executable, *PYTEST, test, *options]
+        return subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, timeout=500).returncode
 
-    assert code("a_module_that_nothing_needs") == 0
-    assert code(module) != 0
+    assert code({}) == 0
+    assert code(blocked) != 0
