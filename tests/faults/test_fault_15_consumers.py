@@ -63,8 +63,8 @@ class Hostile:
 
 @pytest.mark.protects(
     STREAM,
-    "            except Exception:  # an observer's fault",
-    instead="            except ZeroDivisionError:  # an observer's fault",
+    "        except Exception:  # an observer's fault",
+    instead="        except ZeroDivisionError:  # an observer's fault",
 )
 @pytest.mark.protects(
     STREAM,
@@ -113,8 +113,8 @@ def test_consumers_that_raise_call_back_or_never_return(tmp_path, figures, monke
 
 @pytest.mark.protects(
     STREAM,
-    "            except Exception:  # an observer's fault",
-    instead="            except ZeroDivisionError:  # an observer's fault",
+    "        except Exception:  # an observer's fault",
+    instead="        except ZeroDivisionError:  # an observer's fault",
 )
 def test_a_consumer_that_cancels_the_run_from_within(tmp_path):
     """Protected by: it is called in a thread of its own, and may call whatever a user may."""
@@ -140,7 +140,7 @@ def test_a_consumer_that_cancels_the_run_from_within(tmp_path):
 STAGES = 200
 
 
-@pytest.mark.protects(STREAM, "        self.thread.start()", instead="        self.feed.put = function")
+@pytest.mark.protects(STREAM, "            self._thread.start()", instead="            self.feed.put = function")
 @pytest.mark.campaign
 def test_a_slow_consumer_costs_the_run_nothing(figures, monkeypatch):
     """Protected by: the function is called in its own thread, and not where the event is announced.

@@ -18,6 +18,7 @@ NOT_REACHED = {
     'Pipeline("digraph { … }") or Pipeline(Path("review.dot"))',
     "run = pipeline.run(breakpoints=[…]), then run.debugger.wait_for_stop() and continue_()",
     'use `await pipeline.run_async()`, or host="thread"',
+    "use `await pipeline.run_async()`, or `pipeline.run()` and `await run`",
     "give one of a0, an object with run(node, prompt, context), or a function",
     'functions={"count": count}',
     'guards={"sprint": lambda child, context: "continue"}',
