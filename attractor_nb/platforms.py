@@ -37,7 +37,7 @@ def loop_here() -> asyncio.AbstractEventLoop:
     Raises:
         RuntimeError: None is running.
     """
-    import asyncio  # noqa: PLC0415 - whoever asks has imported it
+    import asyncio  # noqa: PLC0415 - its callers have imported it
 
     return asyncio.get_running_loop() if HAS_THREADS else asyncio.get_event_loop()
 

@@ -29,21 +29,12 @@ digraph review {
 )
 
 
-def notebook_of_cells():
+def execute(folder):
     notebook = nbformat.v4.new_notebook()
     notebook.cells = [nbformat.v4.new_code_cell(cell, id=f"cell-{number}") for number, cell in enumerate(CELLS)]
-    return notebook
-
-
-def execute(folder):
-    notebook = notebook_of_cells()
     environment = {**os.environ, "PYTHONPATH": REPOSITORY, "IPYTHONDIR": str(folder / "ipython")}
     client = NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(folder)}})
     client.execute(env=environment)
-    return outputs_of(notebook)
-
-
-def outputs_of(notebook):
     return [
         [{key: value for key, value in output.items() if key != "metadata"} for output in cell.outputs]
         for cell in notebook.cells
@@ -55,10 +46,6 @@ def outputs_of(notebook):
 def test_outputs_are_static_and_the_same_each_time(tmp_path):
     first = execute(tmp_path)
     assert first == execute(tmp_path)
-    check(first)
-
-
-def check(first):
     kinds = {kind for cell in first for output in cell for kind in output.get("data", {})}
     assert kinds == {"text/html", "image/svg+xml", "text/plain"}
     assert first[2] == [], "the run is shown where it is waited for, and once"
