@@ -13,6 +13,8 @@ from types import ModuleType
 
 import pytest
 
+from attractor_nb.runtime.handles import presenters
+
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
 KERNEL_ENVIRONMENTS = REPOSITORY / ".venv-kernels"
@@ -43,6 +45,16 @@ def old_python(version: str) -> Path:
         subprocess.run(install, check=True)
         stamp.touch()
     return python
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays_registered() -> Iterator[None]:
+    """A test that leaves its front-end registered fails itself, not the one that its worker runs next."""
+    names = ("_presenters", "_waiting_rules", "_click_rules", "_namers", "_widget_makers", "_interviewers")
+    registries = [getattr(presenters, name) for name in names]
+    before = [registry.copy() for registry in registries]
+    yield
+    assert registries == before
 
 
 @pytest.fixture(scope="session")

@@ -65,7 +65,10 @@ def test_a_shell_shows_the_widget_where_somebody_can_fill_it_in():
 
     shell = InteractiveShell()
     shell.extension_manager.load_extension("attractor_nb")
-    shell.user_ns["form"] = Pipeline(ASK).form()
-    with capture_output() as captured:
-        shell.run_cell("form")
+    try:
+        shell.user_ns["form"] = Pipeline(ASK).form()
+        with capture_output() as captured:
+            shell.run_cell("form")
+    finally:
+        shell.extension_manager.unload_extension("attractor_nb")
     assert "run it with pipeline.run" in captured.stdout, "nobody can click in a terminal"
