@@ -1,0 +1,1 @@
+"""Evaluation: pipelines scored on data, variants compared, a verdict."""
