@@ -20,7 +20,6 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 from attractor_nb.cli.option_choices import GateMode, Settings
-from attractor_nb.cli.params_files import read_params_file
 from attractor_nb.cli.reporting import ExitCode, print_json, reason_in_options, report
 from attractor_nb.cli.run_execution import SimulatedProcesses, recorded_by, settled_trust, wait_for
 from attractor_nb.cli.run_summary import shown_path
@@ -35,6 +34,7 @@ from attractor_nb.model.states import PAUSED, RunStatus
 from attractor_nb.model.texts import did_you_mean
 from attractor_nb.pipeline.load_pipeline import load_pipeline
 from attractor_nb.redaction import redacted, redacted_value
+from attractor_nb.runtime.prepare.row_files import read_params_file
 from attractor_nb.runtime.prepare.text_sources import changed_source
 from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.storage.map_directory import read_map

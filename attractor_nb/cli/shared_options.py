@@ -162,7 +162,7 @@ def run_params(*, params: Param = None, params_file: ParamsFile = None) -> dict[
     values = read_params(params or ())
     if params_file is None:
         return values
-    from attractor_nb.cli.params_files import read_params_object  # noqa: PLC0415 - as above
+    from attractor_nb.runtime.prepare.row_files import read_params_object  # noqa: PLC0415 - as above
 
     return {**read_params_object(params_file), **values}
 

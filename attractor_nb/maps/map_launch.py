@@ -14,8 +14,8 @@ from attractor_nb.decisions.planning.recorded_choices import recorded_choices
 from attractor_nb.errors import GraphChanged, InputsChanged, NoSuchRow, OptionError, RunInterrupted
 from attractor_nb.interviewers import DeferredInterviewer
 from attractor_nb.maps.map_view import MapView, map_html, map_summary, rows_table
-from attractor_nb.maps.map_work import MapWork, read_rows, session_of
-from attractor_nb.maps.row_run import ROWS, STAGES, RowTask, Shipment, shipment_of, ships_rows
+from attractor_nb.maps.map_work import MapWork, RowFollower, read_rows, session_of
+from attractor_nb.maps.row_run import ROWS, STAGES, WHOLE_RESPONSE, RowTask, Shipment, shipment_of, ships_rows
 from attractor_nb.maps.stored_map import RowCheck, check_outputs
 from attractor_nb.model.states import recorded_status
 from attractor_nb.redaction import redacted
@@ -71,6 +71,7 @@ class MapRequest:
     interrupt: HeldInterrupt
     is_waited_for: bool = False
     tape: Tape | None = None
+    follower: RowFollower | None = None  #: Has each row that ends before the map goes on, as an evaluation does.
 
 
 def start_map(pipeline: Definition, params: object, request: MapRequest) -> MapRun:
@@ -79,8 +80,8 @@ def start_map(pipeline: Definition, params: object, request: MapRequest) -> MapR
     own, options = request.own, request.of_rows
     check_trust(pipeline, options)
     rows = read_rows(params, {**pipeline.params, **options.params}, RowCheck(pipeline))
-    if own.outputs:
-        check_outputs(pipeline, own.outputs, rows)
+    if asked := [key for key in own.outputs if key != WHOLE_RESPONSE]:
+        check_outputs(pipeline, asked, rows)
     seams = seams_of(options)
     if options.durability == "none":
         return _launch(pipeline, rows, request, seams.randomness.new_id(), None)
@@ -143,7 +144,7 @@ def continue_map(
     if pipeline.graph.content_hash != facts.get("graph_hash"):  # it may ask for other inputs
         rows = read_rows(rows, {}, RowCheck(pipeline))
     if list(request.own.outputs) != facts.get("outputs", []):
-        check_outputs(pipeline, request.own.outputs, rows)
+        check_outputs(pipeline, [key for key in request.own.outputs if key != WHOLE_RESPONSE], rows)
     seams = seams_of(request.of_rows)
     directory = MapDirectory.open(
         path,
@@ -256,7 +257,10 @@ def _launch(
             shipping,
             shipment,
             None if request.tape is None else Recording(request.tape),
+            request.follower,
         )
+        if request.follower is not None and directory is not None:
+            request.follower.begin(directory)
         behind = work_of_map(work)
         handle = MapRun(map_id, work, behind)
         where = f" in {directory.path}" if directory is not None else ""

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from attractor_nb.context import Context
 from attractor_nb.decisions.bounds import MAP_BOUNDS, Account, MapBounds, map_bounds_of, rows_used_up, spent_by_rows
@@ -41,8 +41,21 @@ if TYPE_CHECKING:
 
 
 LOGGER = own_logger(__name__)
+ENDED_ROWS: Final = frozenset({"success", "fail"})
 CANCELLED = "cancelled"
 STOPPED = "stopped"
+
+
+class RowFollower(Protocol):
+    """Work on each row that ends, as part of the map: it holds a place of ``max_parallel``, and a stop ends it."""
+
+    def begin(self, directory: MapDirectory) -> None:
+        """The map begins or continues in a directory that it owns."""
+        ...
+
+    async def follow(self, result: RowResult) -> Usage:
+        """A row has ended; returns the usage of the calls made on it, which counts against the bounds of the map."""
+        ...
 
 
 @dataclass(slots=True)
@@ -61,6 +74,7 @@ class MapWork:
     shipment: Shipment | None = None  #: The way of whole rows on it; None when their stages travel.
     #: Recording of the calls of all rows; None without a cassette.
     recording: Recording | None = None
+    follower: RowFollower | None = None  #: Has each row that ended before the next is started, or None.
     results: dict[int, RowResult] = field(default_factory=dict[int, RowResult])  #: Results of the rows so far.
     #: Called with each row that has ended; quick.
     observers: list[Callable[[RowResult], object]] = field(default_factory=list["Callable[[RowResult], object]"])
@@ -177,6 +191,18 @@ class MapWork:
             self._halt(f"row {row} failed, and on_failure is stop")
 
     async def _result_of(self, task: RowTask, plugs: RowServices) -> RowResult:
+        result = await self._ran(task, plugs)
+        if self.follower is None or result.status not in ENDED_ROWS:
+            return result
+        try:
+            usage = await self.follower.follow(result)
+        except asyncio.CancelledError:  # the row has ended all the same: a resume follows it again
+            return result
+        if plugs.funds is not None and usage != Usage():
+            plugs.funds.settle(result.usage + usage)
+        return result
+
+    async def _ran(self, task: RowTask, plugs: RowServices) -> RowResult:
         if lost := lost_before(task, self.directory, self.run_options.on_interrupted):
             return lost
         funds = plugs.funds
@@ -418,13 +444,13 @@ def read_rows(params: object, common: Mapping[str, Any], check: Check) -> list[d
     """The inputs of each row as JSON values.
 
     Args:
-        params: An iterable of dicts, or a pandas DataFrame: its columns are the keys, and what is missing
-            in it is None.
+        params: An iterable of dicts, or a pandas or polars DataFrame: its columns are the keys, and what is
+            missing in it is None.
         common: Values that every row has unless it has its own.
         check: Gives the values that a run begins with, or raises.
     """
     rows: list[dict[str, Any]] = []
-    for row, entry in enumerate(_entries(params)):
+    for row, entry in enumerate(entries_of(params)):
         if row >= MAX_ROWS:
             raise OptionError(f"params has more than {MAX_ROWS:,} rows", hint="map over them in parts")
         rows.append(_checked(row, entry, common, check))
@@ -433,9 +459,12 @@ def read_rows(params: object, common: Mapping[str, Any], check: Check) -> list[d
     return rows
 
 
-def _entries(params: object) -> Iterable[object]:
-    if _is_frame(params):
+def entries_of(params: object) -> Iterable[object]:
+    """The rows of a list of dicts, or of a pandas or polars DataFrame, whose missing values are None."""
+    if _is_frame(params, "pandas"):
         return _frame_rows(cast("Any", params))
+    if _is_frame(params, "polars"):
+        return cast("Any", params).iter_rows(named=True)
     if isinstance(params, str | bytes | Mapping) or not isinstance(params, Iterable):
         given = type(cast("object", params)).__name__
         raise OptionError(f"params must be a list of dicts or a DataFrame, not {given}", hint=_EXAMPLE)
@@ -445,7 +474,7 @@ def _entries(params: object) -> Iterable[object]:
 def _checked(row: int, entry: object, common: Mapping[str, Any], check: Check) -> dict[str, Any]:
     if not isinstance(entry, Mapping):
         raise OptionError(f"params[{row}] must be a dict, not {type(entry).__name__}", hint=_EXAMPLE)
-    plain = {key: _plain(value) for key, value in cast("Mapping[Any, Any]", entry).items()}
+    plain = {key: plain_value(value) for key, value in cast("Mapping[Any, Any]", entry).items()}
     try:
         return Context(check({**common, **plain})).snapshot()
     except ContextValueError as error:
@@ -454,9 +483,9 @@ def _checked(row: int, entry: object, common: Mapping[str, Any], check: Check) -
         raise OptionError(f"params[{row}]: {error.message}", hint=error.hint) from None
 
 
-def _is_frame(params: object) -> bool:
-    pandas = sys.modules.get("pandas")
-    return pandas is not None and isinstance(params, pandas.DataFrame)
+def _is_frame(params: object, library: str) -> bool:
+    module = sys.modules.get(library)
+    return module is not None and isinstance(params, module.DataFrame)
 
 
 def _frame_rows(frame: Any) -> Iterable[dict[str, Any]]:
@@ -482,14 +511,14 @@ def _is_single(value: object) -> bool:
     return not isinstance(value, list | dict | tuple | set) and not hasattr(value, "__array_interface__")
 
 
-def _plain(value: Any, depth: int = 0) -> Any:
+def plain_value(value: Any, depth: int = 0) -> Any:
     """The value, numpy's numbers in it as Python's; what cannot be kept is left for the context to refuse."""
     if depth > MAX_DEPTH:
         return value
     if isinstance(value, dict):
         items = cast("dict[Any, Any]", value).items()
-        return {key: _plain(inner, depth + 1) for key, inner in items}
+        return {key: plain_value(inner, depth + 1) for key, inner in items}
     if isinstance(value, list):
-        return [_plain(inner, depth + 1) for inner in cast("list[Any]", value)]
+        return [plain_value(inner, depth + 1) for inner in cast("list[Any]", value)]
     numpy = sys.modules.get("numpy")
     return value.item() if numpy is not None and isinstance(value, numpy.generic) else value

@@ -60,6 +60,8 @@ if TYPE_CHECKING:
 LOGGER = own_logger(__name__)
 REASON_CHARS = 2_000
 """The whole reason is in the row's directory."""
+WHOLE_RESPONSE: Final = "last_stage.response"
+"""Output of a row: the whole response of its last stage; ``last_response`` is only the beginning."""
 _ABSENT = object()
 
 
@@ -189,13 +191,17 @@ def _row_result(task: RowTask, result: RunResult) -> RowResult:
         duration=round(result.duration, 3),
         usage=result.usage,
         is_unmeasured=result.is_unmeasured,
-        outputs={
-            key: value
-            for key in task.outputs
-            if (value := named_value(result.context.get, key, _ABSENT)) is not _ABSENT
-        },
+        outputs={key: value for key in task.outputs if (value := _output(result.context.get, key)) is not _ABSENT},
         marks=result.marks,
     )
+
+
+def _output(get: Callable[[str, Any], Any], key: str) -> Any:
+    value = named_value(get, key, _ABSENT)
+    if value is _ABSENT and key == WHOLE_RESPONSE:
+        value = get(f"{get('last_stage', '')}.response", _ABSENT)
+        return get("tool.output", _ABSENT) if value is _ABSENT else value
+    return value
 
 
 def _row_status(result: RunResult) -> RowStatus:

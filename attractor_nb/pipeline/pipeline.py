@@ -9,6 +9,7 @@ from attractor_nb.errors import OptionError
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.graph import Graph, Node, plain_attrs
 from attractor_nb.model.texts import did_you_mean
+from attractor_nb.pipeline.methods.evaluate import Evaluating
 from attractor_nb.pipeline.methods.map import OverRows, ResumingMap
 from attractor_nb.pipeline.methods.start_run import FillingIn, ResumingDirectory, Starting, Trying
 from attractor_nb.runtime.definition import Definition
@@ -214,7 +215,7 @@ class Previewing(Definition):
         return svg.picture_bundle(self.to_svg(), str(self))
 
 
-class Pipeline(Starting, ResumingDirectory, OverRows, ResumingMap, Trying, FillingIn, Previewing):
+class Pipeline(Starting, ResumingDirectory, Evaluating, OverRows, ResumingMap, Trying, FillingIn, Previewing):
     """A pipeline that can be linted, drawn and run.
 
     Attributes:

@@ -184,6 +184,10 @@ class MapDirectory:
         with contextlib.suppress(OSError):  # the row's own directory says the same
             self._disk.remove(_sent_name(row), self._root.descriptor)
 
+    def put_file(self, name: str, data: bytes) -> None:
+        """Write a file beside the manifest: whole, or not at all."""
+        self._write(name, data)
+
     def _write(self, name: str, data: bytes) -> None:
         disk, root = self._disk, self._root
         write_whole(disk, root.descriptor, name, data, directory=self.path, is_synced=self._is_synced)

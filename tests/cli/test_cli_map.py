@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from attractor_nb.cli import params_files
-from attractor_nb.cli.params_files import _line_span, read_params_file
+from attractor_nb.runtime.prepare import row_files
+from attractor_nb.runtime.prepare.row_files import _line_span, read_params_file
 from attractor_nb.errors import StorageError
 from attractor_nb.maps.map_launch import MapRun
 from attractor_nb.storage.map_directory import read_map
@@ -105,7 +105,7 @@ def test_the_place_of_a_row_of_csv_is_looked_for_only_when_it_is_wrong(tmp_path,
     """A file of 20,000 rows took 21 seconds, and one of 100,000 nine minutes."""
     found = []
     monkeypatch.setattr(
-        params_files, "_line_span", lambda source, number: found.append(number) or _line_span(source, number)
+        row_files, "_line_span", lambda source, number: found.append(number) or _line_span(source, number)
     )
     (tmp_path / "rows.csv").write_text("a,b\n" + "1,2\n" * 1000)
     assert len(read_params_file(tmp_path / "rows.csv")) == 1000

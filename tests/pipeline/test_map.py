@@ -725,7 +725,7 @@ def test_a_row_that_has_ended_leaves_only_its_result():
 def test_the_example_measures_each_text():
     from pathlib import Path
 
-    from attractor_nb.cli.params_files import read_params_file
+    from attractor_nb.runtime.prepare.row_files import read_params_file
 
     examples = Path(__file__).resolve().parents[2] / "examples"
     texts = read_params_file(examples / "measure_texts.jsonl")

@@ -10,6 +10,7 @@ from attractor_nb.context import Context
 from attractor_nb.errors import InputsSyntaxError, OptionError
 from attractor_nb.given_files import read_bytes
 from attractor_nb.handlers.named_models import validated
+from attractor_nb.model.bounded_json import read_bounded_json
 from attractor_nb.model.calls.messages import MAX_ATTACHMENT_BYTES, Attachment
 from attractor_nb.model.inputs import (
     INPUTS_SCHEMA,
@@ -97,6 +98,19 @@ def checked_inputs(pipeline: Declaring, given: Mapping[str, Any], *, is_whole: b
     typed = {field.alias or name for name, field in model.model_fields.items()}
     own = {name: value for name, value in values.items() if name in typed}
     return values | _typed(pipeline.name, model, own)
+
+
+def input_of_text(declared: Input | None, given: object) -> Any:
+    """The value of an input that a form or a CSV file gives as text: JSON for arrays and objects, else unchanged."""
+    if not isinstance(given, str) or declared is None or declared.type not in {"array", "object"}:
+        return given
+    try:
+        return read_bounded_json(given)
+    except ValueError:
+        raise OptionError(
+            f"{declared.name} is not a JSON {declared.type}: {given[:80]}",
+            hint='for example ["a", "b"]' if declared.type == "array" else 'for example {"a": 1}',
+        ) from None
 
 
 def later_inputs(pipeline: Declaring, known: Container[str]) -> dict[str, Any]:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.interrupts import held_interrupts
-from attractor_nb.model.bounded_json import read_bounded_json
 from attractor_nb.model.diagnostic import listed, unlisted
 from attractor_nb.model.vocabulary.attribute_table import AttributeSpec, AttrType, Scope
 from attractor_nb.model.vocabulary.attributes import Attributed, attributes_of, literal_text
 from attractor_nb.model.vocabulary.shapes import FUNCTION_TYPE, SHAPE_TO_TYPE
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.launch import options_for, start_run
+from attractor_nb.runtime.prepare.declared_inputs import input_of_text
 from attractor_nb.studio.edit.editor import Editor, find_place, value_problem
 from attractor_nb.views.findings_table import can_fix, finding_plain
 
@@ -291,7 +291,7 @@ class RunForm:
         """
         declared = {each.name: each for each in self.inputs}
         params: dict[str, Any] = {
-            name: _value(declared.get(name), given)
+            name: input_of_text(declared.get(name), given)
             for name, given in values.items()
             if not (isinstance(given, str) and not given.strip())
         }
@@ -308,16 +308,3 @@ class RunForm:
         return "\n".join([*lines, f"run it with pipeline.run(params={{{needed}}})"])
 
     __repr__ = __str__
-
-
-def _value(declared: Input | None, given: object) -> Any:
-    """The value of a field."""
-    if not isinstance(given, str) or declared is None or declared.type not in {"array", "object"}:
-        return given
-    try:
-        return read_bounded_json(given)
-    except ValueError:
-        raise OptionError(
-            f"{declared.name} is not a JSON {declared.type}: {given[:80]}",
-            hint='for example ["a", "b"]' if declared.type == "array" else 'for example {"a": 1}',
-        ) from None

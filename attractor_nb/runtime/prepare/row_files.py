@@ -1,4 +1,4 @@
-"""Files of ``--params``: the rows of a map, and the inputs of a run."""
+"""Files of rows and of the inputs of a run: JSON Lines, CSV, JSON, TOML."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from attractor_nb.source import Span
 
 _EXAMPLE = '{"ticket": "42", "tries": 3}'
+_LINES: Final = frozenset({".jsonl", ".ndjson", ".csv"})
 
 
 def read_params_file(path: Path) -> list[dict[str, Any]]:
@@ -29,14 +30,14 @@ def read_params_file(path: Path) -> list[dict[str, Any]]:
     count for nothing. JSON is an array of objects, TOML has one array of tables, of any name.
     """
     suffix = path.suffix.lower()
-    if suffix in {".jsonl", ".ndjson", ".csv"}:
+    if suffix in _LINES:
         source = SourceText(read_file(path), str(path))
         rows = list(_csv_rows(source) if suffix == ".csv" else _json_rows(source))
     elif suffix in _VALUES:
         rows = _rows_of(path, _value_of(path))
     else:
         raise OptionError(
-            f"--params {path} has an unknown extension: rows are read from .jsonl, .csv, .json and .toml files",
+            f"{path} has an unknown extension: rows are read from .jsonl, .csv, .json and .toml files",
             hint="name it .jsonl or .csv",
         )
     if not rows:
@@ -48,15 +49,15 @@ def read_params_object(path: Path) -> dict[str, Any]:
     """The inputs of one run: the object of a JSON file, or a TOML file."""
     suffix = path.suffix.lower()
     if suffix not in _VALUES:
-        is_of_rows = suffix in {".jsonl", ".ndjson", ".csv"}
+        is_of_rows = suffix in _LINES
         raise OptionError(
-            f"--params {path}: the inputs of a run are read from .json and .toml files",
+            f"{path}: the inputs of a run are read from .json and .toml files",
             hint="attractor-nb map runs a pipeline over the rows of a file" if is_of_rows else "name it .json or .toml",
         )
     value = _value_of(path)
     if not isinstance(value, dict):
         raise OptionError(
-            f"--params {path} is {_kind(value)}, not an object",
+            f"{path} is {_kind(value)}, not an object",
             hint=f"an object: {_EXAMPLE}; attractor-nb map runs a pipeline over an array of them",
         )
     return cast("dict[str, Any]", value)
@@ -96,14 +97,12 @@ def _rows_of(path: Path, value: Any) -> list[dict[str, Any]]:
         (value,) = value.values()
     if not isinstance(value, list):
         raise OptionError(
-            f"--params {path} has no rows", hint="a .json file has an array of objects, a .toml file [[row]] tables"
+            f"{path} has no rows", hint="a .json file has an array of objects, a .toml file [[row]] tables"
         )
     rows = cast("list[object]", value)
     for row, inputs in enumerate(rows):
         if not isinstance(inputs, dict):
-            raise OptionError(
-                f"--params {path}: row {row} is {_kind(inputs)}, not an object", hint=f"a row: {_EXAMPLE}"
-            )
+            raise OptionError(f"{path}: row {row} is {_kind(inputs)}, not an object", hint=f"a row: {_EXAMPLE}")
     return cast("list[dict[str, Any]]", rows)
 
 

@@ -1,0 +1,212 @@
+"""Evaluation of variants side by side: each is validated before anything is paid, and equal stages are cached.
+
+A comparison has a directory of its own with an evaluation for each variant. One that was stopped continues there:
+variants that ended are read, the one under way is resumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from attractor_nb.errors import OptionError
+from attractor_nb.evaluation.comparison import EvaluationComparison, compare_scored
+from attractor_nb.evaluation.evaluate import EvaluationRun, continue_evaluation, start_evaluation
+from attractor_nb.evaluation.rows import read_rows
+from attractor_nb.evaluation.scorers import read_scorers
+from attractor_nb.evaluation.scoring import HEAD_NAME
+from attractor_nb.model.texts import did_you_mean
+from attractor_nb.runtime.begin import seams_of
+from attractor_nb.runtime.definition import Definition
+from attractor_nb.runtime.prepare.run_options import as_path
+from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE, new_run_directory
+from attractor_nb.studio.edit.editor import Editor
+
+if TYPE_CHECKING:
+    from attractor_nb.evaluation.evaluation import Evaluation
+    from attractor_nb.maps.map_launch import MapRequest
+
+BASELINE: Final = "baseline"
+MAX_VARIANTS: Final = 20
+_EXAMPLE: Final = '{"short": {"write.prompt": "…"}}'
+_GRAPH: Final = "graph"
+_MODEL_TYPE: Final = "codergen"
+LOOKED_AT: Final = 20
+"""Rows of a variant whose runs are read to say how many stages came from the cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompareRequest:
+    """What a comparison is asked for."""
+
+    rows: object
+    scorers: object
+    repeat: int
+    inputs: Sequence[str] | None
+    output: Any
+    directory: Path | None
+    of_map: MapRequest
+
+
+def variants_of(pipeline: Definition, given: object) -> dict[str, Definition]:
+    """The pipelines that are compared, by name, the baseline first; errors in one are found before anything runs.
+
+    Args:
+        pipeline: The baseline.
+        given: Pipelines, or changes of attributes by ``node.attribute``, by the name of the variant. A node is an id
+            or a pattern such as ``*``, which stands for the model stages; ``graph.attribute`` is one of the graph.
+
+    Raises:
+        OptionError: A change names no node.
+        ValidationError: Lint finds errors in a variant.
+    """
+    if not isinstance(given, Mapping) or not given:
+        raise OptionError(
+            "variants are a dict of changes or pipelines by name", hint=f"compare({_EXAMPLE}, rows, scorers)"
+        )
+    variants = cast("Mapping[object, object]", given)
+    if len(variants) > MAX_VARIANTS:
+        raise OptionError(
+            f"there are {len(variants)} variants, more than {MAX_VARIANTS}", hint="compare fewer at a time"
+        )
+    found: dict[str, Definition] = {BASELINE: pipeline}
+    for name, change in variants.items():
+        if not isinstance(name, str) or not name.strip() or name == BASELINE or "/" in name or name.startswith("."):
+            raise OptionError(f"{name!r} cannot be the name of a variant", hint=f"a name as in {_EXAMPLE}")
+        found[name] = change if isinstance(change, Definition) else _changed(pipeline, name, change)
+    for name, variant in found.items():
+        try:
+            variant.refuse_errors()
+        except Exception as error:
+            error.add_note(f"in the variant {name}")
+            raise
+    return found
+
+
+def _changed(pipeline: Definition, name: str, change: object) -> Definition:
+    if not isinstance(change, Mapping) or not change:
+        raise OptionError(
+            f"the variant {name} must be a dict of changes or a pipeline, not {change!r}",
+            hint=f"compare({_EXAMPLE}, …)",
+        )
+    editor = Editor(pipeline)
+    for place, value in cast("Mapping[object, object]", change).items():
+        for target, attribute in _places(pipeline, name, str(place)):
+            editor.set(target, {attribute: value})
+    return editor.pipeline()
+
+
+def _places(pipeline: Definition, variant: str, place: str) -> list[tuple[str, str]]:
+    """The targets of a change, each with its attribute."""
+    target, dot, attribute = place.partition(".")
+    graph = pipeline.graph
+    if not dot or not attribute or not target:
+        raise OptionError(
+            f"{variant}: {place!r} names no attribute of a node", hint=f"node.attribute, as in {_EXAMPLE}"
+        )
+    if target == _GRAPH and target not in graph.nodes:
+        return [("", attribute)]
+    if target in graph.nodes:
+        return [(target, attribute)]
+    models = [node for node, kind in graph.handler_types.items() if kind == _MODEL_TYPE]
+    found = [(node, attribute) for node in models if fnmatchcase(node, target)]
+    if not found:
+        is_pattern = any(sign in target for sign in "*?[")
+        near = "" if is_pattern else did_you_mean(target, graph.nodes)
+        what = "no model stage matches" if is_pattern else "the pipeline has no node"
+        raise OptionError(f'{variant}: {what} "{target}"{near}', hint=f"its nodes: {', '.join(graph.nodes)}")
+    return found
+
+
+def comparison_steps(
+    pipeline: Definition, variants: object, request: CompareRequest
+) -> Generator[EvaluationRun, Evaluation, EvaluationComparison]:
+    """The evaluations of a comparison, one after the other; the caller waits for each and sends its result.
+
+    Args:
+        pipeline: The baseline.
+        variants: See ``variants_of``.
+        request: What it is asked for.
+    """
+    pipelines = variants_of(pipeline, variants)
+    scorers = read_scorers(request.scorers)
+    rows = {name: read_rows(request.rows, each, request.inputs) for name, each in pipelines.items()}
+    directory = _directory(request)
+    has_own_cache = request.repeat == 1 and request.of_map.of_rows.cache is False
+    evaluations: dict[str, Evaluation] = {}
+    for name, each in pipelines.items():
+        of_rows = request.of_map.of_rows
+        if has_own_cache:
+            of_rows = replace(of_rows, cache=directory / "cache")
+        place = directory / name
+        own = replace(request.of_map.own, map_dir=None if (place / HEAD_NAME).exists() else place)
+        asked = replace(request.of_map, own=own, of_rows=of_rows)
+        if own.map_dir is None:
+            run = continue_evaluation(each, place, scorers, asked, failed="keep", on_graph_change="error")
+        else:
+            run = start_evaluation(
+                each, [row.columns for row in rows[name]], scorers, asked,
+                repeat=request.repeat, inputs=request.inputs, output=request.output,
+            )  # fmt: skip
+        evaluations[name] = yield run
+        if evaluations[name].map.unfinished:
+            reason = evaluations[name].map.reason
+            raise OptionError(
+                f"the comparison stopped in the variant {name}: {reason}", hint=f'continue with directory="{directory}"'
+            )
+    scored = {name: evaluation.scored(name) for name, evaluation in evaluations.items()}
+    baseline = scored.pop(BASELINE)
+    notes = [words for name in scored if (words := _cache_words(name, evaluations[name]))] if has_own_cache else []
+    return compare_scored(baseline, list(scored.values()), notes=notes, evaluations=evaluations)
+
+
+def _directory(request: CompareRequest) -> Path:
+    if request.directory is not None:
+        return as_path(request.directory, "directory")
+    options = request.of_map.of_rows
+    seams = seams_of(options)
+    path, _ = new_run_directory(
+        Path(options.runs_dir or DEFAULT_RUNS_BASE),
+        clock=seams.clock,
+        randomness=seams.randomness,
+        disk=seams.disk,
+        is_synced=options.durability == "full",
+    )
+    return path
+
+
+def _cache_words(name: str, evaluation: Evaluation) -> str:
+    """How many stages of a variant ran, and how many came from the cache."""
+    ran: set[str] = set()
+    cached: set[str] = set()
+    for row in list(evaluation.map.results)[:LOOKED_AT]:
+        result = evaluation.map.run(row).result(0.0)
+        cached |= set(result.cached_nodes)
+        ran |= {node for node in result.completed_nodes if result[node].prompt is not None} - set(result.cached_nodes)
+    both = ran | cached
+    return f"{name} ran {len(ran)} of {len(both)} model stages; the others came from the cache" if cached else ""
+
+
+def compare(pipeline: Definition, variants: object, request: CompareRequest) -> EvaluationComparison:
+    """Evaluate the variants and block until all have ended."""
+    steps = comparison_steps(pipeline, variants, request)
+    try:
+        run = next(steps)
+        while True:
+            run = steps.send(run.result())
+    except StopIteration as end:
+        return end.value
+
+
+async def compare_async(pipeline: Definition, variants: object, request: CompareRequest) -> EvaluationComparison:
+    """Evaluate the variants in the running event loop."""
+    steps = comparison_steps(pipeline, variants, request)
+    try:
+        run = next(steps)
+        while True:
+            run = steps.send(await run)
+    except StopIteration as end:
+        return end.value

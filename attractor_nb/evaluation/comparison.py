@@ -1,0 +1,294 @@
+"""Comparison of scored rows: differences over pairs of rows, a test of each, and a verdict in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.evaluation.evaluation import number_text, percent_text
+from attractor_nb.evaluation.statistics import (
+    LEVEL,
+    Estimate,
+    holm,
+    mcnemar,
+    paired_means,
+    paired_shares,
+    paired_test,
+    smallest_visible_mean,
+    smallest_visible_share,
+)
+from attractor_nb.model.texts import no_such_key
+from attractor_nb.views.table import Column, DisplayedTable, Table, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from attractor_nb.evaluation.columns import ScoreColumn
+    from attractor_nb.evaluation.scored_rows import ScoredRows
+
+BETTER, WORSE, UNDECIDED = "better", "worse", "not decided"
+_MINUS: Final = "\N{MINUS SIGN}"
+_STATES: Final = {BETTER: "ok", WORSE: "error", UNDECIDED: ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One column of a variant beside that of the baseline, over rows that both measured."""
+
+    variant: str  #: Name of the variant.
+    column: str  #: The score.
+    kind: str  #: ``pass/fail`` or ``number``.
+    is_lower_better: bool
+    baseline_mean: float
+    variant_mean: float
+    difference: Estimate  #: Variant minus baseline, with its 95 % interval.
+    p: float  #: Two-sided p value, adjusted over the variants (Holm).
+    test: str  #: Name of the test.
+    wins: tuple[str, ...]  #: Ids of rows that the variant has better.
+    losses: tuple[str, ...]  #: Ids of rows that the variant has worse.
+    smallest_visible: float | None  #: Smallest difference that so many rows show with a power of 0.8.
+    unpaired: int  #: Rows without a value on either side, which are not compared.
+
+    @property
+    def verdict(self) -> str:
+        """``better``, ``worse`` or ``not decided`` at the 5 % level."""
+        value = self.difference.value
+        if value is None or value == 0 or self.p >= 1 - LEVEL:
+            return UNDECIDED
+        return BETTER if (value < 0) == self.is_lower_better else WORSE
+
+    @property
+    def gain_low(self) -> float | None:
+        """The smallest improvement that the interval allows, negative for a loss; None without an interval."""
+        bound = self.difference.high if self.is_lower_better else self.difference.low
+        return None if bound is None else -bound if self.is_lower_better else bound
+
+    @property
+    def words(self) -> str:
+        """The verdict as a sentence."""
+        text = percent_points if self.kind == "pass/fail" else signed
+        between = ""
+        if self.difference.low is not None and self.difference.high is not None:
+            between = f" ({text(self.difference.low)} to {text(self.difference.high)})"
+        found = f"{self.column}: {self.variant} is {self.verdict}"
+        if self.verdict != UNDECIDED:
+            return f"{found}, {text(self.difference.value or 0.0)}{between}, p = {self.p:.2g}"
+        size = (
+            ""
+            if self.smallest_visible is None
+            else f": with {self.difference.count:,} rows only differences above {_size(self)} can be seen"
+        )
+        return f"{found}{size}"
+
+
+def _size(found: Difference) -> str:
+    assert found.smallest_visible is not None
+    is_share = found.kind == "pass/fail"
+    return percent_points(found.smallest_visible)[1:] if is_share else number_text(found.smallest_visible)
+
+
+def signed(value: float) -> str:
+    """A number with its sign.
+
+    >>> signed(0.5), signed(0.0)
+    ('+0.5', '0')
+    """
+    return f"{'+' if value > 0 else _MINUS if value < 0 else ''}{number_text(abs(value))}"
+
+
+def percent_points(value: float) -> str:
+    """A difference of shares in percentage points, with its sign.
+
+    >>> percent_points(0.12)
+    '+12 points'
+    """
+    sign = "+" if value > 0 else _MINUS if value < 0 else ""
+    size = abs(100 * value)
+    return f"{sign}{size:.0f} points" if size >= 1 or size == 0 else f"{sign}{size:.1f} points"
+
+
+@dataclass(frozen=True, repr=False)
+class EvaluationComparison(DisplayedTable):
+    """Variants beside a baseline. ``comparison["short"]`` has the differences of a variant by column."""
+
+    baseline: ScoredRows
+    variants: Sequence[ScoredRows]
+    differences: Sequence[Difference]
+    changed_rows: Mapping[str, Sequence[str]] = field(default_factory=dict[str, "Sequence[str]"])
+    """By variant, ids of rows whose inputs differ or that only one side has: they are not compared."""
+    notes: Sequence[str] = ()  #: What else must be known, such as stages from the cache.
+    evaluations: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)  #: Evaluations by variant.
+
+    def __getitem__(self, variant: str) -> dict[str, Difference]:
+        found = {each.column: each for each in self.differences if each.variant == variant}
+        if not found:
+            raise no_such_key("the comparison", "variant", variant, (each.name for each in self.variants))
+        return found
+
+    @property
+    def words(self) -> list[str]:
+        """The verdict on each variant in a sentence, for the first score."""
+        first = self.differences[0].column if self.differences else ""
+        return [each.words for each in self.differences if each.column == first]
+
+    def check(self, *, at_most_worse_by: float, max_unmeasured: int = 0) -> list[str]:
+        """Reasons why a variant may be worse than the baseline by more than a margin; empty when none may.
+
+        A variant that lost no row passes. One that lost rows passes if the interval of the difference excludes
+        what is worse than the margin: what is not decided fails.
+
+        Args:
+            at_most_worse_by: The margin, in units of each score; 0.02 is 2 percentage points of a pass/fail score.
+            max_unmeasured: Most rows that are not compared.
+        """
+        problems: list[str] = []
+        for each in self.differences:
+            low = each.gain_low
+            if each.losses and (low is None or low < -at_most_worse_by):
+                reach = "" if low is None else f", and the interval of the difference reaches {signed(low)}"
+                problems.append(
+                    f"{each.column}: {each.variant} may be worse by more than {number_text(at_most_worse_by)}: "
+                    f"it lost {len(each.losses):,} of {each.difference.count:,} rows{reach}"
+                )
+            if each.unpaired > max_unmeasured:
+                problems.append(f"{each.column}: {each.unpaired:,} rows of {each.variant} are not compared")
+        return problems
+
+    @property
+    def table(self) -> Table:
+        """The differences as a table."""
+        columns = (
+            Column("score", "place"),
+            Column("variant", "place"),
+            Column(self.baseline.name, "number"),
+            Column("variant's", "number"),
+            Column("difference", "text"),
+            Column("p", "number"),
+            Column("won", "number"),
+            Column("lost", "number"),
+            Column("verdict", "state"),
+        )
+        rows = [_cells(each) for each in self.differences]
+        states = [_STATES[each.verdict] for each in self.differences]
+        notes = [*self.words, *self._notes()]
+        return Table("Variants beside the baseline", columns, rows, states, notes=notes)
+
+    def _notes(self) -> list[str]:
+        found = list(self.notes)
+        for name, ids in self.changed_rows.items():
+            if ids:
+                listed = ", ".join(ids[:10]) + (f" and {len(ids) - 10:,} more" if len(ids) > 10 else "")
+                found.append(one_line(f"{name}: {len(ids):,} rows have other inputs and are not compared: {listed}"))
+        return found
+
+
+def _cells(each: Difference) -> list[str]:
+    text = percent_text if each.kind == "pass/fail" else number_text
+    change = percent_points if each.kind == "pass/fail" else signed
+    value, low, high = each.difference.value, each.difference.low, each.difference.high
+    between = f" ({change(low)} to {change(high)})" if low is not None and high is not None else ""
+    return [
+        each.column,
+        each.variant,
+        text(each.baseline_mean),
+        text(each.variant_mean),
+        f"{change(value or 0.0)}{between}",
+        f"{each.p:.2g}",
+        f"{len(each.wins):,}",
+        f"{len(each.losses):,}",
+        each.verdict,
+    ]
+
+
+def compare_scored(
+    baseline: ScoredRows,
+    variants: Sequence[ScoredRows],
+    *,
+    notes: Sequence[str] = (),
+    evaluations: Mapping[str, Any] | None = None,
+) -> EvaluationComparison:
+    """Variants beside a baseline: paired by row id and hash of the inputs.
+
+    Args:
+        baseline: What they are compared with.
+        variants: What is compared.
+        notes: What else must be known.
+        evaluations: The evaluations behind them, by name.
+    """
+    found: list[Difference] = []
+    changed: dict[str, list[str]] = {}
+    names = [name for name in baseline.head.columns if all(name in each.head.columns for each in variants)]
+    pairs: dict[str, list[tuple[int, int]]] = {}
+    for variant in variants:
+        pairs[variant.name], changed[variant.name] = _pairs(baseline, variant)
+    for name in names:
+        raw = [each for variant in variants if (each := _difference(name, baseline, variant, pairs[variant.name]))]
+        adjusted = holm([each.p for each in raw])
+        found += [replace(each, p=p) for each, p in zip(raw, adjusted, strict=True)]
+    return EvaluationComparison(baseline, variants, found, changed, notes, evaluations or {})
+
+
+def _pairs(a: ScoredRows, b: ScoredRows) -> tuple[list[tuple[int, int]], list[str]]:
+    """Positions of rows with the same id and inputs, and the ids of the others."""
+    there = {row.id: position for position, row in enumerate(b.rows)}
+    found: list[tuple[int, int]] = []
+    changed: list[str] = []
+    for position, row in enumerate(a.rows):
+        other = there.pop(row.id, None)
+        if other is None or b.rows[other].inputs != row.inputs:
+            changed.append(row.id)
+        else:
+            found.append((position, other))
+    return found, [*changed, *there]
+
+
+def _difference(name: str, a: ScoredRows, b: ScoredRows, pairs: Sequence[tuple[int, int]]) -> Difference | None:
+    before, after = a.column(name, [left for left, _ in pairs]), b.column(name, [right for _, right in pairs])
+    if "class" in (before.kind, after.kind):
+        return None
+    kind = "pass/fail" if before.kind == after.kind == "pass/fail" else "number"
+    measured = [
+        row for row in range(len(pairs)) if before.row_value(row) is not None and after.row_value(row) is not None
+    ]
+    values = [(before.row_value(row) or 0.0, after.row_value(row) or 0.0) for row in measured]
+    if not values:
+        return None
+    ids = [a.rows[pairs[row][0]].id for row in measured]
+    gains = [(left - right) if before.is_lower_better else (right - left) for left, right in values]
+    wins = tuple(row for row, gain in zip(ids, gains, strict=True) if gain > 0)
+    losses = tuple(row for row, gain in zip(ids, gains, strict=True) if gain < 0)
+    difference, p, test, visible = _tested(kind, values, len(wins), len(losses), _groups(before, measured))
+    count = len(values)
+    return Difference(
+        b.name,
+        name,
+        kind,
+        before.is_lower_better,
+        sum(left for left, _ in values) / count,
+        sum(right for _, right in values) / count,
+        difference,
+        p,
+        test,
+        wins,
+        losses,
+        visible,
+        len(pairs) - count,
+    )
+
+
+def _groups(column: ScoreColumn, rows: Sequence[int]) -> list[str] | None:
+    return None if column.groups is None else [column.groups[row] for row in rows]
+
+
+def _tested(
+    kind: str, values: Sequence[tuple[float, float]], wins: int, losses: int, groups: Sequence[str] | None
+) -> tuple[Estimate, float, str, float | None]:
+    """The difference, its p value, the name of the test, and the smallest difference that it shows."""
+    differences = [right - left for left, right in values]
+    is_single = all(value in (0.0, 1.0) for pair in values for value in pair)
+    if kind == "pass/fail" and is_single and groups is None:
+        count = len(values)
+        visible = smallest_visible_share(count, (wins + losses) / count)
+        return paired_shares(wins, losses, count), mcnemar(wins, losses), "exact McNemar", visible
+    p, test = paired_test(differences, groups)
+    return paired_means(differences, groups), p, test, smallest_visible_mean(differences)

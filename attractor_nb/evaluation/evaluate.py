@@ -1,0 +1,164 @@
+"""Launch, resume and rescoring of an evaluation: a map over rows and repeats whose rows are scored as they end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor_nb.errors import OptionError
+from attractor_nb.evaluation.evaluation import Evaluation
+from attractor_nb.evaluation.rows import read_rows
+from attractor_nb.evaluation.scorers import read_scorers
+from attractor_nb.evaluation.scoring import OutputSpec, Scoring, check_output, read_head
+from attractor_nb.maps.map_launch import MapRequest, MapRun, continue_map, start_map
+from attractor_nb.maps.row_run import WHOLE_RESPONSE
+from attractor_nb.views.display import Displayed
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+    from pathlib import Path
+
+    from attractor_nb.maps.map_view import MapView
+    from attractor_nb.runtime.definition import Definition
+
+MAX_REPEAT: Final = 1_000
+
+
+class EvaluationRun(Displayed):
+    """A handle on an evaluation; ``run.result()`` and ``await run`` wait for its ``Evaluation``.
+
+    Attributes:
+        map: The handle of the map that runs the rows: its live view, ``stop()``, ``cancel()``.
+    """
+
+    def __init__(self, of_map: MapRun, scoring: Scoring) -> None:
+        self.map = of_map
+        self._scoring = scoring
+
+    @property
+    def directory(self) -> Path | None:
+        """The directory of the evaluation."""
+        return self.map.directory
+
+    @property
+    def view(self) -> MapView:
+        """The state of its rows."""
+        return self.map.view
+
+    @property
+    def is_done(self) -> bool:
+        """True if nothing more will happen by itself."""
+        return self.map.is_done
+
+    @property
+    def status(self) -> str:
+        """``running``, ``completed``, ``failed`` or ``interrupted``."""
+        return self.map.status
+
+    def stop(self) -> None:
+        """Start no further rows; active rows run to their end and are scored."""
+        self.map.stop()
+
+    def cancel(self) -> None:
+        """Stop it: active rows are interrupted; all that is stored stays."""
+        self.map.cancel()
+
+    def result(self, timeout: float | None = None) -> Evaluation:
+        """Block until it has ended; raises as the result of a map does.
+
+        Args:
+            timeout: Seconds to wait at most.
+        """
+        self.map.result(timeout)
+        return self._evaluation()
+
+    def __await__(self) -> Generator[Any, None, Evaluation]:
+        yield from self.map.__await__()
+        return self._evaluation()
+
+    def _evaluation(self) -> Evaluation:
+        scoring = self._scoring
+        return Evaluation(
+            self.map.result(0.0), scoring.rows, scoring.scorers, scoring.repeat, scoring.output, dict(scoring.scores)
+        )
+
+    def __str__(self) -> str:
+        return str(self._evaluation() if self.is_done else self.map)
+
+    def _html(self) -> str:
+        return (self._evaluation() if self.is_done else self.map)._repr_mimebundle_()["text/html"]
+
+
+def start_evaluation(
+    pipeline: Definition,
+    rows: object,
+    scorers: object,
+    request: MapRequest,
+    *,
+    repeat: int,
+    inputs: Sequence[str] | None,
+    output: OutputSpec | None,
+) -> EvaluationRun:
+    """Begin an evaluation in a fresh directory; everything is checked before the first row runs.
+
+    Args:
+        pipeline: The pipeline.
+        rows: The rows; see ``rows.read_rows``.
+        scorers: The scorers; see ``scorers.read_scorers``.
+        request: The options of the map.
+        repeat: Runs of each row.
+        inputs: The columns that are inputs, where the pipeline declares none.
+        output: What is judged; None for the whole response of the last stage.
+    """
+    _check(request, repeat)
+    found = read_rows(rows, pipeline, inputs)
+    scoring = Scoring(
+        pipeline,
+        found,
+        read_scorers(scorers),
+        repeat,
+        check_output(WHOLE_RESPONSE if output is None else output),
+        tuple(found[0].inputs),
+        request.of_rows.durability == "full",
+    )
+    params = [row.inputs for _ in range(repeat) for row in found]
+    return EvaluationRun(start_map(pipeline, params, _following(request, scoring)), scoring)
+
+
+def continue_evaluation(
+    pipeline: Definition, path: Path, scorers: object, request: MapRequest, *, failed: str, on_graph_change: str
+) -> EvaluationRun:
+    """Continue an evaluation: rows that ended are not run again, and scores that are stored are not made again."""
+    head, rows = read_head(path)
+    scoring = Scoring(
+        pipeline,
+        rows,
+        read_scorers(scorers),
+        head.repeat,
+        head.output or WHOLE_RESPONSE,
+        head.inputs,
+        request.of_rows.durability == "full",
+    )
+    following = _following(request, scoring)
+    handle = continue_map(pipeline, path, None, following, on_graph_change=on_graph_change, failed=failed)
+    return EvaluationRun(handle, scoring)
+
+
+def _check(request: MapRequest, repeat: object) -> None:
+    if type(repeat) is not int or not 1 <= repeat <= MAX_REPEAT:
+        raise OptionError(f"repeat must be a whole number from 1 to {MAX_REPEAT:,}, not {repeat!r}")
+    if request.of_rows.durability == "none":
+        raise OptionError(
+            'an evaluation keeps its runs and scores, so durability="none" is not for it', hint='durability="fast"'
+        )
+    if repeat > 1 and request.of_rows.cache:
+        raise OptionError(
+            "with cache the repeats of a row would be one answer, read again", hint="leave cache out, or repeat=1"
+        )
+
+
+def _following(request: MapRequest, scoring: Scoring) -> MapRequest:
+    """The request of the map, whose rows are scored and keep what is judged."""
+    judged = (scoring.output,) if isinstance(scoring.output, str) else ()
+    outputs = tuple(dict.fromkeys((*request.own.outputs, *judged)))
+    return replace(request, own=replace(request.own, outputs=outputs), follower=scoring)

@@ -1,0 +1,496 @@
+"""The result of an evaluation: its verdict line, its scores, the rows that failed, the rows without a score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from markupsafe import Markup
+
+from attractor_nb.errors import OptionError
+from attractor_nb.evaluation.columns import ScoreColumn, columns_of
+from attractor_nb.evaluation.rescoring import rescored
+from attractor_nb.evaluation.scored_rows import (
+    HASH_CHARS,
+    BaselineColumn,
+    BaselineHead,
+    BaselineRow,
+    BaselineScore,
+    ScoredRows,
+    data_hash,
+    write_baseline,
+)
+from attractor_nb.evaluation.scorers import FAILED, SCORED, UNMEASURED, Score, Scorer
+from attractor_nb.languages.condition.parser import value_text
+from attractor_nb.model.texts import no_such_key
+from attractor_nb.redaction import redacted
+from attractor_nb.storage.map_directory import inputs_hash
+from attractor_nb.views.display import Displayed
+from attractor_nb.views.drawings.theme import root_class
+from attractor_nb.views.markup import element, style_sheet
+from attractor_nb.views.output_styles import compare_css
+from attractor_nb.views.state import first_words
+from attractor_nb.views.summary_line import cost_text, price_text
+from attractor_nb.views.table import Column, Table, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from os import PathLike
+    from pathlib import Path
+
+    from attractor_nb.evaluation.rows import EvaluationRow
+    from attractor_nb.evaluation.statistics import Estimate
+    from attractor_nb.maps.map_launch import MapResult
+    from attractor_nb.model.outcome import Usage
+    from attractor_nb.model.row_result import RowResult
+    from attractor_nb.runtime.execution import Execution
+
+SHOWN_ROWS: Final = 12
+"""Rows of each table of a summary; all are in ``rows`` and in the exported page."""
+VALUE_CHARS: Final = 60
+NOTHING: Final = "\N{EN DASH}"
+_DOTS: Final = {True: "●", False: "○"}
+_MOST_CLASSES: Final = 6
+_MOST_SCORES: Final = 3
+"""Scores of the headline; all are in the table."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class EvaluatedRow:
+    """One row: what went in, what came out, and its scores."""
+
+    row: EvaluationRow
+    results: Sequence[RowResult]  #: The results of its runs, one for each repeat.
+    scores: Mapping[str, Sequence[Score]]  #: Its scores by column, one for each repeat.
+    outputs: Sequence[Any]  #: What was judged, one for each repeat; None where there is nothing.
+
+    @property
+    def id(self) -> str:
+        """The row's id."""
+        return self.row.id
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """Columns of which at least one run was scored False, or failed by the pipeline."""
+        return tuple(name for name, scores in self.scores.items() if any(_is_bad(score) for score in scores))
+
+    @property
+    def unmeasured(self) -> tuple[str, ...]:
+        """Columns of which at least one run has no score."""
+        return tuple(name for name, scores in self.scores.items() if any(score.state == UNMEASURED for score in scores))
+
+    def reasons(self, state: str = "") -> list[str]:
+        """The distinct reasons of scores that are not good, as ``column: reason``.
+
+        Args:
+            state: Of this state alone.
+        """
+        found = (
+            f"{name}: {score.reason}" if len(self.scores) > 1 and score.state != FAILED else score.reason
+            for name, scores in self.scores.items()
+            for score in scores
+            if score.reason and (score.state == state if state else _is_bad(score))
+        )
+        return list(dict.fromkeys(found))
+
+    def __str__(self) -> str:
+        lines = [f"row {self.id}"]
+        lines += [f"  {name}: {_short(value)}" for name, value in self.row.inputs.items()]
+        if self.row.expected is not None:
+            lines.append(f"  expected: {_short(self.row.expected)}")
+        for repeat, result in enumerate(self.results):
+            lines += ["", f"run {repeat}: {result.status}{f' ({result.reason})' if result.reason else ''}"]
+            if self.outputs[repeat] is not None:
+                lines.append(f"  output: {_short(self.outputs[repeat])}")
+            lines += [f"  {name}: {_score_words(scores[repeat])}" for name, scores in self.scores.items()]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def _score_words(score: Score) -> str:
+    value = value_text(score.value) if score.state == SCORED else score.state
+    return one_line(f"{value}{f' ({score.reason})' if score.reason else ''}")
+
+
+def _is_bad(score: Score) -> bool:
+    return score.state == FAILED or (score.state == SCORED and score.value is False)
+
+
+@dataclass(frozen=True, repr=False)
+class Evaluation(Displayed):
+    """A pipeline scored on rows. ``evaluation["id"]`` is a row, ``evaluation.scores["correct"]`` a column."""
+
+    map: MapResult  #: The map that ran the rows.
+    rows: Sequence[EvaluationRow]  #: The rows, in order.
+    scorers: Sequence[Scorer]  #: The scorers.
+    repeat: int  #: Runs of each row.
+    output: Any  #: What is judged: a context key, or a function of a run.
+    cells: Mapping[int, Sequence[Score]] = field(repr=False)  #: Scores by number of the map's row.
+
+    @cached_property
+    def scores(self) -> dict[str, ScoreColumn]:
+        """The columns of scores, by name."""
+        found = columns_of(self.rows, self.repeat, self.scorers, self.cells)
+        return {column.name: column for column in found}
+
+    @property
+    def directory(self) -> Path | None:
+        """The directory of the evaluation; ``Pipeline.resume_evaluation`` continues it."""
+        return self.map.directory
+
+    @property
+    def status(self) -> str:
+        """``success`` when all rows were run and scored; ``interrupted`` when a resume can add rows."""
+        return "interrupted" if self.map.unfinished else "success"
+
+    @property
+    def usage(self) -> Usage:
+        """The usage of the pipeline's own model calls; see ``scorer_cost_usd``."""
+        return self.map.usage
+
+    @property
+    def scorer_cost_usd(self) -> float:
+        """The cost of the scorers' own calls, such as those of a judge, in USD."""
+        return sum(score.cost_usd for scores in self.cells.values() for score in scores)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[EvaluatedRow]:
+        return (self._evaluated(row) for row in self.rows)
+
+    def __getitem__(self, key: str | int) -> EvaluatedRow:
+        if isinstance(key, int) and 0 <= key < len(self.rows):
+            return self._evaluated(self.rows[key])
+        if (row := self._by_id.get(str(key))) is None:
+            raise no_such_key("the evaluation", "row", str(key), self._by_id)
+        return self._evaluated(row)
+
+    @cached_property
+    def _by_id(self) -> dict[str, EvaluationRow]:
+        return {row.id: row for row in self.rows}
+
+    def _evaluated(self, row: EvaluationRow) -> EvaluatedRow:
+        numbers = [row.number + each * len(self.rows) for each in range(self.repeat)]
+        results = [self.map.rows[number] for number in numbers]
+        scores = {name: column.cells[row.number] for name, column in self.scores.items()}
+        return EvaluatedRow(row, results, scores, [self._output(result) for result in results])
+
+    def _output(self, result: RowResult) -> Any:
+        return result.outputs.get(self.output) if isinstance(self.output, str) else None
+
+    def run(self, key: str | int, repeat: int = 0) -> Execution:
+        """The run of a row, read from its directory.
+
+        Args:
+            key: The row's id or number.
+            repeat: Which of its runs.
+        """
+        row = self[key]
+        if not 0 <= repeat < self.repeat:
+            raise OptionError(f"row {row.id} has no repeat {repeat}", hint=f"its repeats are 0 to {self.repeat - 1}")
+        return self.map.run(row.results[repeat].row)
+
+    @property
+    def failures(self) -> list[EvaluatedRow]:
+        """Rows that a scorer judged False or that the pipeline failed, in at least one run."""
+        return [row for row in self if row.failed]
+
+    @property
+    def unmeasured(self) -> list[EvaluatedRow]:
+        """Rows with at least one run that has no score."""
+        return [row for row in self if row.unmeasured]
+
+    def rescore(self, scorers: object, *, output: Any = None) -> Evaluation:
+        """Score the stored runs with other scorers; no row is run again. Stored scores of the same scorer are kept.
+
+        Args:
+            scorers: A function, a list of them, or a dict of them by name.
+            output: What is judged, if not what was; runs keep all that a function of a run can read.
+        """
+        judged = self.output if output is None else output
+        scoring = rescored(self.map, self.rows, scorers, repeat=self.repeat, output=judged)
+        return replace(self, scorers=scoring.scorers, output=scoring.output, cells=dict(scoring.scores))
+
+    def check(self, *, at_least: Mapping[str, float] | None = None, max_unmeasured: int = 0) -> list[str]:
+        """Reasons why the evaluation is not good enough; empty when it is.
+
+        Args:
+            at_least: Smallest mean by column.
+            max_unmeasured: Most runs without a score.
+        """
+        problems: list[str] = []
+        for name, least in (at_least or {}).items():
+            if name not in self.scores:
+                raise no_such_key("the evaluation", "score", name, self.scores)
+            value = self.scores[name].estimate.value
+            if value is None or value < least:
+                problems.append(f"{name} is {number_text(value)}, and at least {number_text(least)} is asked for")
+        missing = max((column.unmeasured for column in self.scores.values()), default=0)
+        if missing > max_unmeasured:
+            problems.append(f"{missing:,} runs are unmeasured, and at most {max_unmeasured:,} are allowed")
+        return problems
+
+    def lines(self) -> list[dict[str, Any]]:
+        """A line for each run: id, repeat, inputs, expected answer, output, scores, states and cost."""
+        return [line for row in self for line in self._lines_of(row)]
+
+    def _lines_of(self, row: EvaluatedRow) -> Iterator[dict[str, Any]]:
+        for repeat, result in enumerate(row.results):
+            line: dict[str, Any] = {"id": row.id, "repeat": repeat, "status": result.status}
+            line |= {f"input.{name}": value for name, value in row.row.inputs.items()}
+            line |= {"expected": row.row.expected, "output": row.outputs[repeat]}
+            for name, scores in row.scores.items():
+                score = scores[repeat]
+                line |= {name: score.value, f"{name}.state": score.state, f"{name}.reason": score.reason}
+            yield line | {"duration_seconds": result.duration, "cost_usd": result.usage.cost_usd}
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame of ``lines``."""
+        try:
+            import pandas as pd  # noqa: PLC0415 - optional, and slow to import
+        except ImportError:
+            raise OptionError("to_frame() needs pandas, which is not installed", hint="pip install pandas") from None
+        return pd.DataFrame(self.lines())
+
+    def to_markdown(self) -> str:
+        """The verdict, the scores and the failures as Markdown, for a pull request."""
+        parts = [f"**{self.headline()}**", _markdown(self._scores_table())]
+        parts += [f"{table.headline}\n\n{_markdown(table)}" for table in self._row_tables()]
+        return "\n\n".join(parts) + "\n"
+
+    def save_baseline(self, path: str | PathLike[str] = "baseline.jsonl") -> Path:
+        """Write the scores as a baseline, which a later evaluation is compared with.
+
+        Args:
+            path: The file; one that is there is replaced.
+        """
+        return write_baseline(self.scored(), path)
+
+    def scored(self, name: str = "") -> ScoredRows:
+        """The scores by row as a comparison takes them, without inputs and outputs.
+
+        Args:
+            name: How a comparison calls them; the pipeline's name by default.
+        """
+        pipeline = self.map.pipeline
+        graph = pipeline.graph
+        scorers = {scorer.name: scorer for scorer in self.scorers}
+        columns = {
+            column: BaselineColumn(scorers[_scorer_of(column, scorers)].version, found.is_lower_better)
+            for column, found in self.scores.items()
+        }
+        rows = [_baseline_row(row) for row in self]
+        models = sorted({model for node in graph.nodes.values() if (model := node.get("llm_model", str, ""))})
+        head = BaselineHead(
+            pipeline.name,
+            graph.content_hash[:HASH_CHARS],
+            data_hash(rows),
+            columns,
+            self.repeat,
+            tuple(models),
+            self.map.mark,
+        )
+        return ScoredRows(name or pipeline.name, head, rows)
+
+    def headline(self) -> str:
+        """The verdict in one line: each score with its 95 % interval."""
+        size = f"{len(self.rows):,} rows" + (f" \N{MULTIPLICATION SIGN} {self.repeat}" if self.repeat > 1 else "")
+        columns = sorted(self.scores.values(), key=lambda column: column.kind != "pass/fail")
+        scores = [f"{column.name} {estimate_words(column)}" for column in columns[:_MOST_SCORES]]
+        missing = max((column.unmeasured for column in self.scores.values()), default=0)
+        parts = [size, *scores, f"{missing:,} unmeasured" if missing else "", one_line(self.map.mark)]
+        return "   ".join(filter(None, parts))
+
+    def _scores_table(self) -> Table:
+        columns = (
+            Column("score", "place"),
+            Column("result", "text"),
+            Column("failed", "number"),
+            Column("unmeasured", "number"),
+            *((Column("repeats", "text"),) if self.repeat > 1 else ()),
+        )
+        rows = [
+            [
+                name,
+                estimate_words(column),
+                f"{column.failed:,}" if column.failed else "",
+                f"{column.unmeasured:,}" if column.unmeasured else "",
+                *([repeat_words(column)] if self.repeat > 1 else []),
+            ]
+            for name, column in self.scores.items()
+        ]
+        notes = [words for words in (self._price(), self._next_step()) if words]
+        return Table("Scores", columns, rows, notes=notes)
+
+    def _price(self) -> str:
+        own, judges = price_text(self.usage), self.scorer_cost_usd
+        parts = [f"runs {own}" if own else "", f"scorers {cost_text(judges)}" if judges else ""]
+        return f"cost: {', '.join(filter(None, parts))}" if own or judges else ""
+
+    def _next_step(self) -> str:
+        if self.map.unfinished and self.directory is not None:
+            reason = f" ({one_line(self.map.reason)})" if self.map.reason else ""
+            count = len(self.map.unfinished)
+            return f'{count:,} runs are left{reason}: pipeline.resume_evaluation("{self.directory}", scorers)'
+        return ""
+
+    def _row_tables(self) -> Iterator[Table]:
+        failures, unmeasured = self.failures, self.unmeasured
+        if failures:
+            yield self._rows_table("Failures", failures, "error", "")
+        if unmeasured:
+            yield self._rows_table("Unmeasured", unmeasured, "warn", UNMEASURED)
+
+    def _rows_table(self, title: str, rows: Sequence[EvaluatedRow], state: str, which: str) -> Table:
+        has_expected = any(row.row.expected is not None for row in rows)
+        columns = (
+            Column("row", "place"),
+            *((Column("runs", "text"),) if self.repeat > 1 else ()),
+            Column("output", "text"),
+            *((Column("expected", "text"),) if has_expected else ()),
+            Column("reason", "text"),
+        )
+        cells = [
+            [
+                row.id,
+                *([_dots(row)] if self.repeat > 1 else []),
+                _short(next((output for output in row.outputs if output is not None), None)),
+                *([_short(row.row.expected)] if has_expected else []),
+                first_words(one_line("; ".join(row.reasons(which)) or ", ".join(row.failed)), 2 * VALUE_CHARS),
+            ]
+            for row in rows[:SHOWN_ROWS]
+        ]
+        left = len(rows) - len(cells)
+        notes = [f"and {left:,} more"] if left > 0 else []
+        headline = f"{title}: {len(rows):,} of {len(self.rows):,} rows"
+        return Table(title, columns, cells, [state] * len(cells), headline=headline, notes=notes)
+
+    def __str__(self) -> str:
+        tables = [self._scores_table(), *self._row_tables()]
+        return "\n\n".join([self.headline(), *map(str, tables)])
+
+    def _html(self) -> str:
+        parts = [
+            style_sheet(compare_css()),
+            element("div", {"class": "headline"}, self.headline()),
+            *(_safe(table) for table in (self._scores_table(), *self._row_tables())),
+        ]
+        return str(element("div", {"class": f"attractor-compare {root_class()} auto"}, *parts))
+
+
+def _scorer_of(column: str, scorers: Mapping[str, Scorer]) -> str:
+    """The scorer of a column, which is its own or one of the dict that it returned."""
+    return column if column in scorers else next(name for name in scorers if column.startswith(f"{name}."))
+
+
+def _baseline_row(row: EvaluatedRow) -> BaselineRow:
+    costs = [result.usage.cost_usd for result in row.results if result.usage.cost_usd is not None]
+    states = {result.status for result in row.results}
+    worst = next((state for state in ("not_started", "interrupted", "fail") if state in states), "success")
+    return BaselineRow(
+        row.id,
+        inputs_hash(row.row.inputs)[:HASH_CHARS],
+        {name: [BaselineScore(score.value, score.state) for score in scores] for name, scores in row.scores.items()},
+        worst,
+        round(sum(costs), 9) if costs else None,
+        row.row.group,
+    )
+
+
+def _safe(table: Table) -> Markup:
+    return Markup(table.to_html())  # noqa: S704 - by our own builder
+
+
+def _markdown(table: Table) -> str:
+    """A table in the syntax of GitHub."""
+    lines = [[column.title for column in table.columns], ["---"] * len(table.columns), *table.rows]
+    return "\n".join(f"| {' | '.join(one_line(cell).replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+
+
+def _dots(row: EvaluatedRow) -> str:
+    """The runs of a row as signs: ● all pass/fail scores pass, ○ one does not, a dash: one has no score."""
+    found: list[str] = []
+    for repeat in range(len(row.results)):
+        scores = [scores[repeat] for scores in row.scores.values()]
+        is_missing = any(score.state == UNMEASURED for score in scores)
+        found.append(NOTHING if is_missing else _DOTS[not any(_is_bad(score) for score in scores)])
+    return "".join(found)
+
+
+def _short(value: object) -> str:
+    return first_words(one_line(redacted(value_text(value))), VALUE_CHARS)
+
+
+def number_text(value: float | None) -> str:
+    """A number with three significant digits.
+
+    >>> number_text(0.8333), number_text(12345.6), number_text(2.0)
+    ('0.833', '12,346', '2')
+    """
+    if value is None:
+        return NOTHING
+    if abs(value) >= 1_000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def percent_text(value: float) -> str:
+    """A share in percent, whole unless that would round to 0 or 100.
+
+    >>> percent_text(0.864), percent_text(0.998), percent_text(1.0)
+    ('86 %', '99.8 %', '100 %')
+    """
+    text = f"{100 * value:.0f}"
+    return f"{100 * value:.1f} %" if text in {"0", "100"} and value not in (0.0, 1.0) else f"{text} %"
+
+
+def estimate_words(column: ScoreColumn) -> str:
+    """The mean of a column with its interval, or its classes, in words."""
+    if column.kind == "class":
+        listed = [f"{name} {count:,}" for name, count in column.classes.items()]
+        more = len(listed) - _MOST_CLASSES
+        return one_line(", ".join(listed[:_MOST_CLASSES]) + (f" and {more} more" if more > 0 else "")) or NOTHING
+    estimate = column.estimate
+    if estimate.value is None:
+        return NOTHING
+    return _share_words(estimate) if column.kind == "pass/fail" else _interval(estimate, number_text)
+
+
+def _share_words(estimate: Estimate) -> str:
+    assert estimate.value is not None
+    passed = estimate.value * estimate.count
+    is_whole = abs(passed - round(passed)) < 1e-9
+    counted = f"{round(passed):,} of {estimate.count:,}" if is_whole else percent_text(estimate.value)
+    if estimate.low is None or estimate.high is None:
+        return counted
+    if estimate.value == 1.0:
+        return f"{counted}, at least {percent_text(estimate.low)}"
+    if estimate.value == 0.0:
+        return f"{counted}, at most {percent_text(estimate.high)}"
+    between = f"({percent_text(estimate.low).removesuffix(' %')} to {percent_text(estimate.high)})"
+    return f"{counted} = {percent_text(estimate.value)} {between}" if is_whole else f"{counted} {between}"
+
+
+def _interval(estimate: Estimate, text: Any) -> str:
+    if estimate.low is None or estimate.high is None:
+        return text(estimate.value)
+    return f"{text(estimate.value)} ({text(estimate.low)} to {text(estimate.high)})"
+
+
+def repeat_words(column: ScoreColumn) -> str:
+    """What the repeats of a column say: how often runs of one row disagree, and what would sharpen the mean."""
+    parts: list[str] = []
+    if column.flip_rate is not None:
+        k = column.repeats
+        any_of, all_of = column.pass_at(k), column.pass_all(k)
+        if any_of is not None and all_of is not None:
+            parts.append(f"pass@{k} {percent_text(any_of)}, pass^{k} {percent_text(all_of)}")
+        parts.append(f"runs of one row disagree in {percent_text(column.flip_rate)} of pairs")
+    if (spread := column.spread) is not None and spread.between + spread.within > 0:
+        of_repeats = spread.within / spread.repeats / (spread.between + spread.within / spread.repeats)
+        helps = "more repeats help" if of_repeats > 0.5 else "more repeats will not help, more rows will"
+        parts.append(helps)
+    return "; ".join(parts)

@@ -1,0 +1,65 @@
+"""Scores of runs that exist: no row is run again."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from attractor_nb.errors import OptionError
+from attractor_nb.evaluation.scorers import read_scorers
+from attractor_nb.evaluation.scoring import Scoring, check_output
+from attractor_nb.maps.map_work import ENDED_ROWS
+from attractor_nb.model.vocabulary.value_forms import named_value
+from attractor_nb.runtime.handles.handle import new_job
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from attractor_nb.evaluation.rows import EvaluationRow
+    from attractor_nb.maps.map_launch import MapResult
+    from attractor_nb.model.row_result import RowResult
+
+ROWS_AT_ONCE = 4
+
+
+def rescored(of_map: MapResult, rows: Sequence[EvaluationRow], scorers: object, *, repeat: int, output: Any) -> Scoring:
+    """The stored runs of a map, scored with these scorers; blocks.
+
+    Args:
+        of_map: The result of the map.
+        rows: Its rows.
+        scorers: The scorers.
+        repeat: Runs of each row.
+        output: What is judged.
+    """
+    if of_map.directory is None:
+        raise OptionError("nothing is kept of this evaluation", hint="evaluate the rows again")
+    judged = check_output(output)
+    if isinstance(judged, str) and judged not in of_map.outputs:
+        judged = partial(_value, key=judged)
+    scoring = Scoring(of_map.pipeline, rows, read_scorers(scorers), repeat, judged)
+    scoring.open(of_map.directory)
+    ended = [result for result in of_map.rows if result.status in ENDED_ROWS]
+    job = new_job("thread", "scoring")
+    job.start(partial(_follow, scoring, ended))
+    job.future.result()
+    return scoring
+
+
+def _value(run: Any, *, key: str) -> Any:
+    """The value of a context key of a run."""
+    value = named_value(run.result(0.0).context.get, key)
+    if value is None:
+        raise OptionError(f'the run has no "{key}"')
+    return value
+
+
+async def _follow(scoring: Scoring, rows: Sequence[RowResult]) -> None:
+    waiting = iter(rows)
+
+    async def work() -> None:
+        for result in waiting:
+            await scoring.follow(result)
+
+    await asyncio.gather(*(work() for _ in range(ROWS_AT_ONCE)))

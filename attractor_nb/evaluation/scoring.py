@@ -1,0 +1,190 @@
+"""Scoring of the rows that end: each scorer once for each run, stored before the next row begins."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from attractor_nb.errors import AttractorError, CheckpointCorrupt, OptionError, RunNotFound
+from attractor_nb.evaluation.rows import EvaluationRow
+from attractor_nb.evaluation.scorers import UNMEASURED, Judged, Score, Scorer
+from attractor_nb.maps.row_run import WHOLE_RESPONSE
+from attractor_nb.model.outcome import Usage
+from attractor_nb.model.record import Record, decoder_of
+from attractor_nb.redaction import redacted
+from attractor_nb.runtime.stored_execution import load_execution
+from attractor_nb.storage.files.atomic import read_plain_file
+from attractor_nb.storage.files.strict_json import json_bytes
+from attractor_nb.storage.score_log import ScoreLog
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from attractor_nb.model.row_result import RowResult
+    from attractor_nb.runtime.definition import Definition
+    from attractor_nb.runtime.execution import Execution
+    from attractor_nb.storage.map_directory import MapDirectory
+
+HEAD_NAME: Final = "evaluation.json"
+ROWS_NAME: Final = "evaluation-rows.jsonl"
+_MAX_BYTES: Final = 4 * 1024**3
+NO_OUTPUT: Final = 'the run has no "{name}"; output=… says what is judged'
+
+OutputSpec = str | Callable[..., Any]
+
+
+class EvaluationHead(Record, frozen=True, omit_defaults=False):
+    """What an evaluation is of, as its directory stores it."""
+
+    repeat: int  #: Runs of each row.
+    inputs: tuple[str, ...]  #: Columns that the pipeline gets.
+    output: str  #: Context key of what is judged; empty for a function.
+    schema_version: int = 1
+
+
+class ScoreLine(Record, frozen=True):
+    """The scores of one scorer for one run."""
+
+    run: str  #: Id of the run.
+    row: int  #: Its number in the map.
+    scorer: str  #: Name of the scorer.
+    version: str  #: Its version; empty when unknown.
+    scores: tuple[Score, ...]
+
+
+@dataclass(slots=True)
+class Scoring:
+    """The scoring of one evaluation; follows the rows of its map."""
+
+    pipeline: Definition
+    rows: Sequence[EvaluationRow]
+    scorers: Sequence[Scorer]
+    repeat: int = 1
+    output: OutputSpec = WHOLE_RESPONSE
+    inputs: tuple[str, ...] = ()
+    is_synced: bool = True
+    #: Scores by number of the map's row.
+    scores: dict[int, list[Score]] = field(default_factory=dict[int, "list[Score]"])
+    made_count: int = 0  #: Number of calls of scorers in this session.
+    _log: ScoreLog | None = None
+    _directory: Path | None = None
+    _known: dict[tuple[str, str, str], tuple[Score, ...]] = field(
+        default_factory=dict[tuple[str, str, str], tuple[Score, ...]]
+    )
+    """Stored scores by run, scorer and version."""
+
+    def begin(self, directory: MapDirectory) -> None:
+        """Store what is evaluated, and read the scores that were made before."""
+        head = EvaluationHead(self.repeat, self.inputs, self.output if isinstance(self.output, str) else "")
+        directory.put_file(HEAD_NAME, json_bytes(head.to_plain()) + b"\n")
+        rows = b"".join(json_bytes(row.to_plain()) + b"\n" for row in self.rows)
+        directory.put_file(ROWS_NAME, rows)
+        self.open(directory.path)
+
+    def open(self, directory: Path) -> None:
+        """Read the scores of a directory, and append further ones there."""
+        self._directory = directory
+        self._log = ScoreLog(directory, is_synced=self.is_synced)
+        for line in read_lines(self._log):
+            self._known[line.run, line.scorer, line.version] = line.scores
+
+    def row_of(self, number: int) -> EvaluationRow:
+        """The row that a row of the map is a run of."""
+        return self.rows[number % len(self.rows)]
+
+    async def follow(self, result: RowResult) -> Usage:
+        """Score a row of the map that has ended."""
+        judged, problem = await asyncio.to_thread(self._judged, result)
+        spent = Usage()
+        lines: list[ScoreLine] = []
+        found: list[Score] = []
+        for scorer in self.scorers:
+            known = self._known.get((result.run_id, scorer.name, scorer.version)) if scorer.version else None
+            if known is None:
+                known = tuple(await self._made(scorer, judged, problem))
+                lines.append(ScoreLine(result.run_id, result.row, scorer.name, scorer.version, known))
+            found += known
+        self.scores[result.row] = found
+        if lines and self._log is not None:
+            await asyncio.to_thread(self._log.append, [line.to_plain() for line in lines])
+        return spent
+
+    async def _made(self, scorer: Scorer, judged: Judged, problem: str) -> list[Score]:
+        is_judging = "output" in scorer.takes and judged.result.status != "fail"
+        if problem and is_judging:
+            return [Score(scorer.name, state=UNMEASURED, reason=problem)]
+        self.made_count += 1
+        return await scorer.scores(judged)
+
+    def _judged(self, result: RowResult) -> tuple[Judged, str]:
+        """What scorers may take of a row, and why it has no output, in words."""
+        found: list[Execution] = []
+
+        def read_run() -> Execution:
+            if not found:
+                if self._directory is None or not result.directory:
+                    raise OptionError("nothing is kept of the row's run")
+                found.append(load_execution(self._directory / result.directory, self.pipeline))
+            return found[0]
+
+        row = self.row_of(result.row)
+        if isinstance(self.output, str):
+            output, problem = result.outputs.get(self.output), ""
+            if self.output not in result.outputs:
+                problem = NO_OUTPUT.format(name="response" if self.output == WHOLE_RESPONSE else self.output)
+            return Judged(row, result, output, read_run), problem
+        try:
+            return Judged(row, result, self.output(read_run()), read_run), ""
+        except AttractorError as error:
+            return Judged(row, result, None, read_run), error.message
+        except Exception as error:  # noqa: BLE001 - the caller's function; its fault costs no paid row
+            return Judged(row, result, None, read_run), redacted(f"output raised {type(error).__name__}: {error}")
+
+
+def read_lines(log: ScoreLog) -> Iterable[ScoreLine]:
+    """Stored scores that count: unmeasured ones are made again."""
+    for plain in log.read():
+        try:
+            line = ScoreLine.from_plain(plain)
+        except ValueError:
+            continue
+        if all(score.state != UNMEASURED for score in line.scores):
+            yield line
+
+
+def read_head(directory: Path) -> tuple[EvaluationHead, list[EvaluationRow]]:
+    """What the evaluation of a directory is of.
+
+    Raises:
+        RunNotFound: No evaluation is there.
+        CheckpointCorrupt: A file of it is damaged.
+    """
+    data = read_plain_file(directory / HEAD_NAME, max_bytes=_MAX_BYTES)
+    lines = read_plain_file(directory / ROWS_NAME, max_bytes=_MAX_BYTES)
+    if data is None or lines is None:
+        raise RunNotFound(f"{directory} holds no evaluation", hint="name the directory that evaluate(…) made")
+    try:
+        head = decoder_of(EvaluationHead).decode(data)
+        decoder = decoder_of(EvaluationRow)
+        rows = [decoder.decode(line) for line in lines.split(b"\n") if line]
+    except msgspec.DecodeError as error:
+        raise CheckpointCorrupt(
+            f"{directory / HEAD_NAME} or {ROWS_NAME}: {error}", hint="evaluate the rows again in the same directory"
+        ) from None
+    return head, rows
+
+
+def check_output(output: object) -> OutputSpec:
+    """What is judged, as the caller says it."""
+    if isinstance(output, str) and output.strip():
+        return output
+    if callable(output):
+        if len(inspect.signature(output).parameters) != 1:
+            raise OptionError("output is a function of a run", hint='output=lambda run: run["write"].response')
+        return output
+    raise OptionError(f"output must be a context key or a function, not {output!r}", hint='output="write.response"')

@@ -1,0 +1,217 @@
+"""``Pipeline.evaluate``, ``resume_evaluation``, ``compare`` and ``compare_async``."""
+
+from __future__ import annotations
+
+import typing  # ``typing.overload`` by its long name: see ``start_run``
+from typing import TYPE_CHECKING, Any, Literal, Unpack
+
+from attractor_nb.interrupts import held_interrupts
+from attractor_nb.lazy_imports import later
+from attractor_nb.pipeline.methods.map import request_of
+from attractor_nb.runtime.definition import Definition
+from attractor_nb.runtime.prepare.run_options import (
+    MapKeywords,
+    MapOptions,
+    ResumeMapKeywords,
+    RunOptions,
+    as_path,
+    takes,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from attractor_nb.evaluation import compare, evaluate
+    from attractor_nb.evaluation.compare import CompareRequest
+    from attractor_nb.evaluation.comparison import EvaluationComparison
+    from attractor_nb.evaluation.evaluate import EvaluationRun
+    from attractor_nb.evaluation.evaluation import Evaluation
+    from attractor_nb.interrupts import HeldInterrupt
+    from attractor_nb.runtime import launch
+else:
+    launch = later("attractor_nb.runtime.launch")
+    compare = later("attractor_nb.evaluation.compare")
+    evaluate = later("attractor_nb.evaluation.evaluate")
+
+
+class Evaluating(Definition):
+    """Scores a pipeline on data."""
+
+    @typing.overload
+    def evaluate(
+        self,
+        rows: object,
+        scorers: object,
+        *,
+        repeat: int = 1,
+        output: str | Callable[..., Any] | None = None,
+        inputs: Sequence[str] | None = None,
+        wait: Literal[False] = False,
+        **options: Unpack[MapKeywords],
+    ) -> EvaluationRun: ...
+    @typing.overload
+    def evaluate(
+        self,
+        rows: object,
+        scorers: object,
+        *,
+        repeat: int = 1,
+        output: str | Callable[..., Any] | None = None,
+        inputs: Sequence[str] | None = None,
+        wait: Literal[True],
+        **options: Unpack[MapKeywords],
+    ) -> Evaluation: ...
+    @takes(MapKeywords, MapOptions, RunOptions)
+    def evaluate(
+        self,
+        rows: object,
+        scorers: object,
+        *,
+        repeat: int = 1,
+        output: str | Callable[..., Any] | None = None,
+        inputs: Sequence[str] | None = None,
+        wait: bool = False,
+        **options: Unpack[MapKeywords],
+    ) -> EvaluationRun | Evaluation:
+        """Run this pipeline over rows and score what comes out; each row is a separate run, as of ``map``.
+
+        Only inputs reach the pipeline: ``id``, ``expected``, ``group``, ``metadata`` and all other columns are for
+        scorers. A scorer takes by name any of ``output``, ``expected``, ``row``, ``result`` and ``run``.
+
+        Args:
+            rows: Dicts, a DataFrame, a JSONL, CSV, JSON, TOML or Parquet file, or a pydantic-evals dataset.
+            scorers: A function, a list of them, or a dict of them by name.
+            repeat: Runs of each row.
+            output: What is judged: a context key such as ``write.response``, or a function of a run; by default the
+                whole response of the last stage.
+            inputs: The columns that are inputs, where the pipeline declares none.
+            wait: Block until the end.
+
+        Raises:
+            ValidationError: Lint found errors; nothing was run.
+            OptionError, ContextValueError, StorageError: An option, a row, a scorer or the directory is unusable.
+            UntrustedSource: Its commands come from elsewhere and are not trusted; see ``trust``.
+        """
+        with held_interrupts() as interrupt:
+            request = request_of(self, interrupt, is_waited_for=wait, **options)
+            if wait:
+                launch.refuse_own_loop(request.of_rows.host)
+            handle = evaluate.start_evaluation(
+                self, rows, scorers, request, repeat=repeat, inputs=inputs, output=output
+            )
+            return handle.result() if wait else handle
+
+    @takes(ResumeMapKeywords, MapOptions, RunOptions)
+    def resume_evaluation(
+        self,
+        directory: str | Path | EvaluationRun | Evaluation,
+        scorers: object,
+        *,
+        failed: str = "keep",
+        on_graph_change: str = "error",
+        wait: bool = False,
+        **options: Unpack[ResumeMapKeywords],
+    ) -> EvaluationRun | Evaluation:
+        """Continue an evaluation: rows that ended are not run again, scores that are stored are not made again.
+
+        Args:
+            directory: The evaluation, or its directory.
+            scorers: Its scorers again; a new or changed one scores the rows that ended, too.
+            failed: ``keep`` the rows that failed, or ``retry`` each from the stage that it failed in.
+            on_graph_change: ``error``, ``warn`` or ``accept`` when the graph is not the one that ran.
+            wait: Block until the end.
+
+        Raises:
+            RunNotFound, RunLocked, GraphChanged, CheckpointCorrupt: It cannot continue, and why.
+            OptionError: An option is unusable.
+        """
+        path = as_path(typing.cast("Any", getattr(directory, "directory", directory)))
+        with held_interrupts() as interrupt:
+            request = request_of(self, interrupt, is_waited_for=wait, **options)
+            if wait:
+                launch.refuse_own_loop(request.of_rows.host)
+            handle = evaluate.continue_evaluation(
+                self, path, scorers, request, failed=failed, on_graph_change=on_graph_change
+            )
+            return handle.result() if wait else handle
+
+    @takes(MapKeywords, MapOptions, RunOptions)
+    def compare(
+        self,
+        variants: Mapping[str, Any],
+        rows: object,
+        scorers: object,
+        *,
+        repeat: int = 1,
+        output: str | Callable[..., Any] | None = None,
+        inputs: Sequence[str] | None = None,
+        directory: str | Path | None = None,
+        **options: Unpack[MapKeywords],
+    ) -> EvaluationComparison:
+        """Evaluate variants of this pipeline on the same rows, and say of each: better, worse, or not decided.
+
+        Rows are paired. The test is exact McNemar for pass/fail scores, sign flips below 30 rows and Student's t from
+        there for numbers; p values are adjusted over the variants (Holm). It blocks; ``compare_async`` does not.
+
+        Args:
+            variants: By name: changes such as ``{"write.prompt": "…", "*.llm_model": "…"}``, or another pipeline.
+            rows: As of ``evaluate``.
+            scorers: As of ``evaluate``.
+            repeat: Runs of each row; with 1, stages that are equal are run once for all variants.
+            output: What is judged, as of ``evaluate``.
+            inputs: The columns that are inputs, where the pipeline declares none.
+            directory: The comparison's directory; one that was stopped continues there.
+
+        Raises:
+            ValidationError, OptionError: A variant, a row, a scorer or an option is unusable; nothing was run.
+            RunInterrupted: Ctrl-C or Stop; the same call with ``directory`` continues.
+        """
+        with held_interrupts() as interrupt:
+            request = self._compare_request(interrupt, rows, scorers, repeat, output, inputs, directory, options)
+            launch.refuse_own_loop(request.of_map.of_rows.host)
+        return compare.compare(self, variants, request)
+
+    @takes(MapKeywords, MapOptions, RunOptions, host="kernel")
+    async def compare_async(
+        self,
+        variants: Mapping[str, Any],
+        rows: object,
+        scorers: object,
+        *,
+        repeat: int = 1,
+        output: str | Callable[..., Any] | None = None,
+        inputs: Sequence[str] | None = None,
+        directory: str | Path | None = None,
+        **options: Unpack[MapKeywords],
+    ) -> EvaluationComparison:
+        """Compare in the current event loop; takes and raises what ``compare`` does.
+
+        Args:
+            variants: As of ``compare``.
+            rows: As of ``evaluate``.
+            scorers: As of ``evaluate``.
+            repeat: Runs of each row.
+            output: What is judged, as of ``evaluate``.
+            inputs: The columns that are inputs, where the pipeline declares none.
+            directory: The comparison's directory; one that was stopped continues there.
+        """
+        with held_interrupts() as interrupt:
+            given: dict[str, Any] = {"host": "kernel", **options}
+            request = self._compare_request(interrupt, rows, scorers, repeat, output, inputs, directory, given)
+        return await compare.compare_async(self, variants, request)
+
+    def _compare_request(
+        self,
+        interrupt: HeldInterrupt,
+        rows: object,
+        scorers: object,
+        repeat: int,
+        output: Any,
+        inputs: Sequence[str] | None,
+        directory: str | Path | None,
+        options: Mapping[str, Any],
+    ) -> CompareRequest:
+        of_map = request_of(self, interrupt, is_waited_for=True, **options)
+        place = None if directory is None else as_path(directory, "directory")
+        return compare.CompareRequest(rows, scorers, repeat, inputs, output, place, of_map)
