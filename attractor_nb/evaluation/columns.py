@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from attractor_nb.evaluation.scorers import FAILED, SCORED, UNMEASURED, Score, Scorer
 from attractor_nb.evaluation.statistics import (
-    Estimate,
+    IntervalEstimate,
     Spread,
     flip_rate,
     mean,
@@ -22,7 +22,7 @@ from attractor_nb.evaluation.statistics import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from attractor_nb.evaluation.rows import EvaluationRow
+    from attractor_nb.evaluation.evaluation_rows import EvaluationRow
 
 Kind = Literal["pass/fail", "number", "class"]
 _WORDS: Final[Mapping[Kind, str]] = {"pass/fail": "true or false", "number": "a number", "class": "a text"}
@@ -62,7 +62,7 @@ class ScoreColumn:
         return found
 
     @property
-    def estimate(self) -> Estimate:
+    def estimate(self) -> IntervalEstimate:
         """The mean over rows with its 95 % interval; nothing for classes."""
         rows = [(value, index) for index, value in enumerate(self.values) if value is not None]
         values = [value for value, _ in rows]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.evaluation.evaluation import number_text, percent_text
 from attractor_nb.evaluation.statistics import (
     LEVEL,
-    Estimate,
+    IntervalEstimate,
     holm,
     mcnemar,
     paired_means,
@@ -41,7 +41,7 @@ class Difference:
     is_lower_better: bool
     baseline_mean: float
     variant_mean: float
-    difference: Estimate  #: Variant minus baseline, with its 95 % interval.
+    difference: IntervalEstimate  #: Variant minus baseline, with its 95 % interval.
     p: float  #: Two-sided p value, adjusted over the variants (Holm).
     test: str  #: Name of the test.
     wins: tuple[str, ...]  #: Ids of rows that the variant has better.
@@ -282,7 +282,7 @@ def _groups(column: ScoreColumn, rows: Sequence[int]) -> list[str] | None:
 
 def _tested(
     kind: str, values: Sequence[tuple[float, float]], wins: int, losses: int, groups: Sequence[str] | None
-) -> tuple[Estimate, float, str, float | None]:
+) -> tuple[IntervalEstimate, float, str, float | None]:
     """The difference, its p value, the name of the test, and the smallest difference that it shows."""
     differences = [right - left for left, right in values]
     is_single = all(value in (0.0, 1.0) for pair in values for value in pair)

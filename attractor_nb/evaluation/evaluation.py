@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from os import PathLike
     from pathlib import Path
 
-    from attractor_nb.evaluation.rows import EvaluationRow
-    from attractor_nb.evaluation.statistics import Estimate
+    from attractor_nb.evaluation.evaluation_rows import EvaluationRow
+    from attractor_nb.evaluation.statistics import IntervalEstimate
     from attractor_nb.maps.map_launch import MapResult
     from attractor_nb.model.outcome import Usage
     from attractor_nb.model.row_result import RowResult
@@ -459,7 +459,7 @@ def estimate_words(column: ScoreColumn) -> str:
     return _share_words(estimate) if column.kind == "pass/fail" else _interval(estimate, number_text)
 
 
-def _share_words(estimate: Estimate) -> str:
+def _share_words(estimate: IntervalEstimate) -> str:
     assert estimate.value is not None
     passed = estimate.value * estimate.count
     is_whole = abs(passed - round(passed)) < 1e-9
@@ -474,7 +474,7 @@ def _share_words(estimate: Estimate) -> str:
     return f"{counted} = {percent_text(estimate.value)} {between}" if is_whole else f"{counted} {between}"
 
 
-def _interval(estimate: Estimate, text: Any) -> str:
+def _interval(estimate: IntervalEstimate, text: Any) -> str:
     if estimate.low is None or estimate.high is None:
         return text(estimate.value)
     return f"{text(estimate.value)} ({text(estimate.low)} to {text(estimate.high)})"

@@ -16,7 +16,7 @@ from attractor_nb.runtime.handles.handle import new_job
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor_nb.evaluation.rows import EvaluationRow
+    from attractor_nb.evaluation.evaluation_rows import EvaluationRow
     from attractor_nb.maps.map_launch import MapResult
     from attractor_nb.model.row_result import RowResult
 

@@ -24,7 +24,7 @@ from attractor_nb.model.texts import did_you_mean
 from attractor_nb.redaction import redacted, redacted_value
 
 if TYPE_CHECKING:
-    from attractor_nb.evaluation.rows import EvaluationRow
+    from attractor_nb.evaluation.evaluation_rows import EvaluationRow
     from attractor_nb.model.row_result import RowResult
     from attractor_nb.runtime.execution import Execution
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from attractor_nb.errors import AttractorError, CheckpointCorrupt, OptionError, RunNotFound
-from attractor_nb.evaluation.rows import EvaluationRow
+from attractor_nb.evaluation.evaluation_rows import EvaluationRow
 from attractor_nb.evaluation.scorers import UNMEASURED, Judged, Score, Scorer
 from attractor_nb.maps.row_run import WHOLE_RESPONSE
 from attractor_nb.model.outcome import Usage

@@ -36,7 +36,7 @@ _ROUNDING: Final = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class IntervalEstimate:
     """A point estimate with its interval, in the unit of the values."""
 
     value: float | None  #: The point estimate; None if nothing was measured.
@@ -57,7 +57,7 @@ class Spread:
     repeats: float  #: The mean number of repeats of a row.
 
 
-def share(passed: int, count: int, level: float = LEVEL) -> Estimate:
+def share(passed: int, count: int, level: float = LEVEL) -> IntervalEstimate:
     """The share of rows that passed, with its Wilson score interval.
 
     The rows are independent; for repeats or other groups of rows see ``share_by_group``. The coverage depends on the
@@ -76,11 +76,11 @@ def share(passed: int, count: int, level: float = LEVEL) -> Estimate:
         raise ValueError(f"passed is {passed} and count is {count}: passed has to be from 0 to count")
     critical = _critical(level)
     if not count:
-        return Estimate(None, None, None, 0, "Wilson")
-    return Estimate(passed / count, *_wilson(passed / count, count, critical), count, "Wilson")
+        return IntervalEstimate(None, None, None, 0, "Wilson")
+    return IntervalEstimate(passed / count, *_wilson(passed / count, count, critical), count, "Wilson")
 
 
-def mean(values: Sequence[float], groups: Sequence[Hashable] | None = None, level: float = LEVEL) -> Estimate:
+def mean(values: Sequence[float], groups: Sequence[Hashable] | None = None, level: float = LEVEL) -> IntervalEstimate:
     """The mean, with an interval by Student's t.
 
     Rows of one group (repeats, or rows from one document) may be alike. Then the variance is that of the groups' sums,
@@ -98,14 +98,14 @@ def mean(values: Sequence[float], groups: Sequence[Hashable] | None = None, leve
     >>> estimate.value, round(estimate.low, 3), round(estimate.high, 3)
     (2.5, 0.446, 4.554)
     >>> mean([7, 7, 7])
-    Estimate(value=7.0, low=None, high=None, count=3, method='t over rows', groups=0)
+    IntervalEstimate(value=7.0, low=None, high=None, count=3, method='t over rows', groups=0)
     """
     return _t_estimate(_measured("values", values, groups), groups, level)
 
 
 def paired_means(
     differences: Sequence[float], groups: Sequence[Hashable] | None = None, level: float = LEVEL
-) -> Estimate:
+) -> IntervalEstimate:
     """The mean of the differences of paired rows, with an interval by Student's t.
 
     The interval is that of ``mean``: its bounds are None if all differences are equal.
@@ -123,7 +123,9 @@ def paired_means(
     return _t_estimate(_measured("differences", differences, groups), groups, level)
 
 
-def share_by_group(passed: Sequence[bool | float], groups: Sequence[Hashable], level: float = LEVEL) -> Estimate:
+def share_by_group(
+    passed: Sequence[bool | float], groups: Sequence[Hashable], level: float = LEVEL
+) -> IntervalEstimate:
     """The share that passed, of rows of which those of one group may be alike, with a Wilson interval.
 
     The interval is that of as many independent rows as the groups are worth: ``count`` divided by the design effect,
@@ -150,16 +152,18 @@ def share_by_group(passed: Sequence[bool | float], groups: Sequence[Hashable], l
             raise ValueError(f"passed[{position}] is {one}, and has to be from 0 to 1")
     if measured is None or measured.groups < 2:
         value = None if measured is None else measured.value
-        return Estimate(value, None, None, len(passed), "Wilson over groups", len(passed) and 1)
+        return IntervalEstimate(value, None, None, len(passed), "Wilson over groups", len(passed) and 1)
     rate, count = measured.value, len(passed)
     all_alike = count * measured.concentration
     fewer = min(rate, 1 - rate) * count
     observed = max(1.0, (measured.error or 0.0) ** 2 * (count - 1) / (rate * (1 - rate))) if fewer else all_alike
     effect = (fewer * observed + all_alike) / (fewer + 1)
-    return Estimate(rate, *_wilson(rate, count / effect, critical), count, "Wilson over groups", measured.groups)
+    return IntervalEstimate(
+        rate, *_wilson(rate, count / effect, critical), count, "Wilson over groups", measured.groups
+    )
 
 
-def paired_shares(wins: int, losses: int, count: int, level: float = LEVEL) -> Estimate:
+def paired_shares(wins: int, losses: int, count: int, level: float = LEVEL) -> IntervalEstimate:
     """The difference of two shares of the same rows, with the interval of Bonett and Price.
 
     Args:
@@ -180,14 +184,14 @@ def paired_shares(wins: int, losses: int, count: int, level: float = LEVEL) -> E
         )
     critical = _critical(level)
     if not count:
-        return Estimate(None, None, None, 0, "Bonett-Price")
+        return IntervalEstimate(None, None, None, 0, "Bonett-Price")
     won, lost = (wins + 1) / (count + 2), (losses + 1) / (count + 2)
     reach = critical * math.sqrt((won + lost - (won - lost) ** 2) / (count + 2))
     low, high = max(-1.0, won - lost - reach), min(1.0, won - lost + reach)
-    return Estimate((wins - losses) / count, low, high, count, "Bonett-Price")
+    return IntervalEstimate((wins - losses) / count, low, high, count, "Bonett-Price")
 
 
-def kappa(a: Sequence[Hashable], b: Sequence[Hashable], level: float = LEVEL) -> Estimate:
+def kappa(a: Sequence[Hashable], b: Sequence[Hashable], level: float = LEVEL) -> IntervalEstimate:
     """The agreement of two raters beyond chance: Cohen's kappa, with the interval of Fleiss, Cohen and Everitt.
 
     1 is full agreement and 0 that of chance. The value is None where it is undefined: without rows, or if both raters
@@ -214,11 +218,11 @@ def kappa(a: Sequence[Hashable], b: Sequence[Hashable], level: float = LEVEL) ->
     of_a, of_b, both = Counter(a), Counter(b), Counter(zip(a, b, strict=True))
     chance = sum(of_a[one] * of_b[one] for one in of_a) / count**2 if count else 1.0
     if chance == 1:
-        return Estimate(None, None, None, count, "Fleiss")
+        return IntervalEstimate(None, None, None, count, "Fleiss")
     agreed = sum(n for (one, other), n in both.items() if one == other) / count
     value = (agreed - chance) / (1 - chance)
     if count == 1:
-        return Estimate(value, None, None, count, "Fleiss")
+        return IntervalEstimate(value, None, None, count, "Fleiss")
     rest = 1 - value
     terms = (
         n / count * ((1 - (of_a[one] + of_b[one]) / count * rest) ** 2)
@@ -229,9 +233,9 @@ def kappa(a: Sequence[Hashable], b: Sequence[Hashable], level: float = LEVEL) ->
     variance = (math.fsum(terms) - (value - chance * rest) ** 2) / count / (1 - chance) ** 2
     if variance < _ROUNDING:
         low, high = ((bound - chance) / (1 - chance) for bound in _wilson(agreed, count, critical))
-        return Estimate(value, low, high, count, "Wilson")
+        return IntervalEstimate(value, low, high, count, "Wilson")
     reach = critical * math.sqrt(variance)
-    return Estimate(value, max(-1.0, value - reach), min(1.0, value + reach), count, "Fleiss")
+    return IntervalEstimate(value, max(-1.0, value - reach), min(1.0, value + reach), count, "Fleiss")
 
 
 def mcnemar(wins: int, losses: int) -> float:
@@ -531,17 +535,17 @@ def _measured(name: str, values: Sequence[float], groups: Sequence[Hashable] | N
     return _Measured(value, known_error, df, len(grouped), concentration, count)
 
 
-def _t_estimate(measured: _Measured | None, groups: Sequence[Hashable] | None, level: float) -> Estimate:
+def _t_estimate(measured: _Measured | None, groups: Sequence[Hashable] | None, level: float) -> IntervalEstimate:
     _critical(level)
     method = "t over rows" if groups is None else "t over groups"
     if measured is None:
-        return Estimate(None, None, None, 0, method)
+        return IntervalEstimate(None, None, None, 0, method)
     number = 0 if groups is None else measured.groups
     if measured.error is None:
-        return Estimate(measured.value, None, None, measured.count, method, number)
+        return IntervalEstimate(measured.value, None, None, measured.count, method, number)
     reach = t_quantile((1 + level) / 2, measured.df) * measured.error
     low, high = measured.value - reach, measured.value + reach
-    return Estimate(measured.value, low, high, measured.count, method, number)
+    return IntervalEstimate(measured.value, low, high, measured.count, method, number)
 
 
 def _wilson(rate: float, count: float, critical: float) -> tuple[float, float]:

@@ -19,6 +19,7 @@ NOT_OURS = {
     "cloudpickle": "used where a library of workers brings it",
     "jupyter_server": "imports us",
     "marimo": "imported only where it runs",
+    "pydantic_evals": "whoever gives an evaluator or a dataset of it has it",
     "nest_asyncio": "used where only the original of nest-asyncio2 is installed",
     "pytest": "imports us",
     "pandas": "to_frame() says how to install it",

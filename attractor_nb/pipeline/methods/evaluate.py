@@ -22,17 +22,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from attractor_nb.evaluation import compare, evaluate
-    from attractor_nb.evaluation.compare import CompareRequest
+    from attractor_nb.evaluation import evaluation_run
+    from attractor_nb.evaluation import variants as of_variants
     from attractor_nb.evaluation.comparison import EvaluationComparison
-    from attractor_nb.evaluation.evaluate import EvaluationRun
     from attractor_nb.evaluation.evaluation import Evaluation
+    from attractor_nb.evaluation.evaluation_run import EvaluationRun
+    from attractor_nb.evaluation.variants import CompareRequest
     from attractor_nb.interrupts import HeldInterrupt
     from attractor_nb.runtime import launch
 else:
     launch = later("attractor_nb.runtime.launch")
-    compare = later("attractor_nb.evaluation.compare")
-    evaluate = later("attractor_nb.evaluation.evaluate")
+    of_variants = later("attractor_nb.evaluation.variants")
+    evaluation_run = later("attractor_nb.evaluation.evaluation_run")
 
 
 class Evaluating(Definition):
@@ -97,7 +98,7 @@ class Evaluating(Definition):
             request = request_of(self, interrupt, is_waited_for=wait, **options)
             if wait:
                 launch.refuse_own_loop(request.of_rows.host)
-            handle = evaluate.start_evaluation(
+            handle = evaluation_run.start_evaluation(
                 self, rows, scorers, request, repeat=repeat, inputs=inputs, output=output
             )
             return handle.result() if wait else handle
@@ -131,7 +132,7 @@ class Evaluating(Definition):
             request = request_of(self, interrupt, is_waited_for=wait, **options)
             if wait:
                 launch.refuse_own_loop(request.of_rows.host)
-            handle = evaluate.continue_evaluation(
+            handle = evaluation_run.continue_evaluation(
                 self, path, scorers, request, failed=failed, on_graph_change=on_graph_change
             )
             return handle.result() if wait else handle
@@ -170,7 +171,7 @@ class Evaluating(Definition):
         with held_interrupts() as interrupt:
             request = self._compare_request(interrupt, rows, scorers, repeat, output, inputs, directory, options)
             launch.refuse_own_loop(request.of_map.of_rows.host)
-        return compare.compare(self, variants, request)
+        return of_variants.compare(self, variants, request)
 
     @takes(MapKeywords, MapOptions, RunOptions, host="kernel")
     async def compare_async(
@@ -199,7 +200,7 @@ class Evaluating(Definition):
         with held_interrupts() as interrupt:
             given: dict[str, Any] = {"host": "kernel", **options}
             request = self._compare_request(interrupt, rows, scorers, repeat, output, inputs, directory, given)
-        return await compare.compare_async(self, variants, request)
+        return await of_variants.compare_async(self, variants, request)
 
     def _compare_request(
         self,
@@ -214,4 +215,4 @@ class Evaluating(Definition):
     ) -> CompareRequest:
         of_map = request_of(self, interrupt, is_waited_for=True, **options)
         place = None if directory is None else as_path(directory, "directory")
-        return compare.CompareRequest(rows, scorers, repeat, inputs, output, place, of_map)
+        return of_variants.CompareRequest(rows, scorers, repeat, inputs, output, place, of_map)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.errors import OptionError
 from attractor_nb.evaluation.comparison import EvaluationComparison, compare_scored
-from attractor_nb.evaluation.evaluate import EvaluationRun, continue_evaluation, start_evaluation
-from attractor_nb.evaluation.rows import read_rows
+from attractor_nb.evaluation.evaluation_rows import read_rows
+from attractor_nb.evaluation.evaluation_run import EvaluationRun, continue_evaluation, start_evaluation
 from attractor_nb.evaluation.scorers import read_scorers
 from attractor_nb.evaluation.scoring import HEAD_NAME
 from attractor_nb.model.texts import did_you_mean

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import OptionError
 from attractor_nb.evaluation.evaluation import Evaluation
-from attractor_nb.evaluation.rows import read_rows
+from attractor_nb.evaluation.evaluation_rows import read_rows
 from attractor_nb.evaluation.scorers import read_scorers
 from attractor_nb.evaluation.scoring import OutputSpec, Scoring, check_output, read_head
 from attractor_nb.maps.map_launch import MapRequest, MapRun, continue_map, start_map
@@ -103,7 +103,7 @@ def start_evaluation(
 
     Args:
         pipeline: The pipeline.
-        rows: The rows; see ``rows.read_rows``.
+        rows: The rows; see ``evaluation_rows.read_rows``.
         scorers: The scorers; see ``scorers.read_scorers``.
         request: The options of the map.
         repeat: Runs of each row.
