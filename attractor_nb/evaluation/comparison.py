@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.evaluation.evaluation import number_text, percent_text
+from attractor_nb.evaluation.evaluation import MINUS, counted, number_text, percent_text
 from attractor_nb.evaluation.statistics import (
     LEVEL,
     IntervalEstimate,
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from attractor_nb.evaluation.scored_rows import ScoredRows
 
 BETTER, WORSE, UNDECIDED = "better", "worse", "not decided"
-_MINUS: Final = "\N{MINUS SIGN}"
 _STATES: Final = {BETTER: "ok", WORSE: "error", UNDECIDED: ""}
 
 
@@ -76,7 +75,7 @@ class Difference:
         size = (
             ""
             if self.smallest_visible is None
-            else f": with {self.difference.count:,} rows only differences above {_size(self)} can be seen"
+            else f": with {counted(self.difference.count, 'row')} only differences above {_size(self)} can be seen"
         )
         return f"{found}{size}"
 
@@ -93,7 +92,7 @@ def signed(value: float) -> str:
     >>> signed(0.5), signed(0.0)
     ('+0.5', '0')
     """
-    return f"{'+' if value > 0 else _MINUS if value < 0 else ''}{number_text(abs(value))}"
+    return f"{'+' if value > 0 else MINUS if value < 0 else ''}{number_text(abs(value))}"
 
 
 def percent_points(value: float) -> str:
@@ -102,7 +101,7 @@ def percent_points(value: float) -> str:
     >>> percent_points(0.12)
     '+12 points'
     """
-    sign = "+" if value > 0 else _MINUS if value < 0 else ""
+    sign = "+" if value > 0 else MINUS if value < 0 else ""
     size = abs(100 * value)
     return f"{sign}{size:.0f} points" if size >= 1 or size == 0 else f"{sign}{size:.1f} points"
 
@@ -148,10 +147,10 @@ class EvaluationComparison(DisplayedTable):
                 reach = "" if low is None else f", and the interval of the difference reaches {signed(low)}"
                 problems.append(
                     f"{each.column}: {each.variant} may be worse by more than {number_text(at_most_worse_by)}: "
-                    f"it lost {len(each.losses):,} of {each.difference.count:,} rows{reach}"
+                    f"it lost {len(each.losses):,} of {counted(each.difference.count, 'row')}{reach}"
                 )
             if each.unpaired > max_unmeasured:
-                problems.append(f"{each.column}: {each.unpaired:,} rows of {each.variant} are not compared")
+                problems.append(f"{each.column}: {counted(each.unpaired, 'row')} of {each.variant} not compared")
         return problems
 
     @property
@@ -178,7 +177,7 @@ class EvaluationComparison(DisplayedTable):
         for name, ids in self.changed_rows.items():
             if ids:
                 listed = ", ".join(ids[:10]) + (f" and {len(ids) - 10:,} more" if len(ids) > 10 else "")
-                found.append(one_line(f"{name}: {len(ids):,} rows have other inputs and are not compared: {listed}"))
+                found.append(one_line(f"{name}: {counted(len(ids), 'row')} with other inputs, not compared: {listed}"))
         return found
 
 

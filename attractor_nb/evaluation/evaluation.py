@@ -50,6 +50,7 @@ SHOWN_ROWS: Final = 12
 """Rows of each table of a summary; all are in ``rows`` and in the exported page."""
 VALUE_CHARS: Final = 60
 NOTHING: Final = "\N{EN DASH}"
+MINUS: Final = "\N{MINUS SIGN}"
 _DOTS: Final = {True: "●", False: "○"}
 _MOST_CLASSES: Final = 6
 _MOST_SCORES: Final = 3
@@ -230,7 +231,7 @@ class Evaluation(Displayed):
                 problems.append(f"{name} is {number_text(value)}, and at least {number_text(least)} is asked for")
         missing = max((column.unmeasured for column in self.scores.values()), default=0)
         if missing > max_unmeasured:
-            problems.append(f"{missing:,} runs are unmeasured, and at most {max_unmeasured:,} are allowed")
+            problems.append(f"{counted(missing, 'run')} unmeasured, and at most {max_unmeasured:,} allowed")
         return problems
 
     def lines(self) -> list[dict[str, Any]]:
@@ -297,7 +298,7 @@ class Evaluation(Displayed):
 
     def headline(self) -> str:
         """The verdict in one line: each score with its 95 % interval."""
-        size = f"{len(self.rows):,} rows" + (f" \N{MULTIPLICATION SIGN} {self.repeat}" if self.repeat > 1 else "")
+        size = counted(len(self.rows), "row") + (f" \N{MULTIPLICATION SIGN} {self.repeat}" if self.repeat > 1 else "")
         columns = sorted(self.scores.values(), key=lambda column: column.kind != "pass/fail")
         scores = [f"{column.name} {estimate_words(column)}" for column in columns[:_MOST_SCORES]]
         missing = max((column.unmeasured for column in self.scores.values()), default=0)
@@ -334,7 +335,7 @@ class Evaluation(Displayed):
         if self.map.unfinished and self.directory is not None:
             reason = f" ({one_line(self.map.reason)})" if self.map.reason else ""
             count = len(self.map.unfinished)
-            return f'{count:,} runs are left{reason}: pipeline.resume_evaluation("{self.directory}", scorers)'
+            return f'{counted(count, "run")} left{reason}: pipeline.resume_evaluation("{self.directory}", scorers)'
         return ""
 
     def _row_tables(self) -> Iterator[Table]:
@@ -365,7 +366,7 @@ class Evaluation(Displayed):
         ]
         left = len(rows) - len(cells)
         notes = [f"and {left:,} more"] if left > 0 else []
-        headline = f"{title}: {len(rows):,} of {len(self.rows):,} rows"
+        headline = f"{title}: {len(rows):,} of {counted(len(self.rows), 'row')}"
         return Table(title, columns, cells, [state] * len(cells), headline=headline, notes=notes)
 
     def __str__(self) -> str:
@@ -424,6 +425,15 @@ def _short(value: object) -> str:
     return first_words(one_line(redacted(value_text(value))), VALUE_CHARS)
 
 
+def counted(number: int, word: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "row"), counted(1200, "run")
+    ('1 row', '1,200 runs')
+    """
+    return f"{number:,} {word}{'s' * (number != 1)}"
+
+
 def number_text(value: float | None) -> str:
     """A number with three significant digits.
 
@@ -433,8 +443,8 @@ def number_text(value: float | None) -> str:
     if value is None:
         return NOTHING
     if abs(value) >= 1_000:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
+        return f"{value:,.0f}".replace("-", MINUS)
+    return f"{value:.3g}".replace("-", MINUS)
 
 
 def percent_text(value: float) -> str:

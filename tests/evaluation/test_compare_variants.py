@@ -186,7 +186,7 @@ def test_rows_without_a_score_on_one_side_are_not_compared():
     comparison = compare_scored(scored("before", [False] * 10), [scored("after", [True] * 9 + [None])])
     found = comparison["after"]["score"]
     assert (found.difference.count, found.unpaired, len(found.wins)) == (9, 1, 9)
-    assert comparison.check(at_most_worse_by=0.5) == ["score: 1 rows of after are not compared"]
+    assert comparison.check(at_most_worse_by=0.5) == ["score: 1 row of after not compared"]
     assert comparison.check(at_most_worse_by=0.5, max_unmeasured=1) == []
 
 
@@ -233,7 +233,7 @@ def test_a_baseline_holds_no_inputs_outputs_or_answers_and_is_compared_later(pip
     assert comparison["now"]["good"].losses == ("r16", "r17", "r18", "r19")
     assert comparison["now"]["good"].difference.count == 9
     assert comparison.changed_rows == {"now": ["r25"]}
-    assert "now: 1 rows have other inputs and are not compared: r25" in str(comparison)
+    assert "now: 1 row with other inputs, not compared: r25" in str(comparison)
 
 
 def test_the_same_evaluation_writes_the_same_baseline(pipeline, tmp_path):

@@ -111,7 +111,7 @@ def test_a_scorer_that_returns_no_score_leaves_the_row_unmeasured(pipeline, retu
     assert reason in evaluation[0].scores["odd"][0].reason
     assert evaluation.scores["odd"].estimate.value is None
     assert "3 unmeasured" in evaluation.headline()
-    assert evaluation.check() == ["3 runs are unmeasured, and at most 0 are allowed"]
+    assert evaluation.check() == ["3 runs unmeasured, and at most 0 allowed"]
     assert evaluation.check(max_unmeasured=3) == []
 
 
