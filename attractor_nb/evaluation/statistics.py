@@ -87,6 +87,7 @@ def mean(values: Sequence[float], groups: Sequence[Hashable] | None = None, leve
     cluster-robust by Liang and Zeger in the form CR2, with the degrees of freedom of Bell and McCaffrey. For G groups
     of one size this is the usual form, with the factor G / (G - 1) and G - 1 degrees of freedom. The usual form covers
     too little for groups of unequal size: 80 % at a nominal 95 % if one of ten groups has half of the rows.
+    Of skewed values, such as costs and durations, the interval covers less: 90 % at 10 rows, 92 % at 30 (exponential).
 
     One row or one group says nothing about the spread, so the bounds are None. They are also None if all values are
     equal: a width of 0 would be false certainty, and nothing says how far off another row could be.
@@ -132,7 +133,7 @@ def share_by_group(
     which is the cluster-robust variance (see ``mean``) over that of independent rows, and at least 1. Few failures say
     little about it. It is therefore averaged with its value for groups whose rows are all alike, which weighs as much
     as one failed row (or passed row, if these are fewer). At 0 % and 100 % only that value is left: 5 groups of 10 rows
-    that all passed are worth 5 rows. At a nominal 95 % it covers 89 to 99 %, least with 10 groups and a rate of 0.95.
+    that all passed are worth 5 rows. At a nominal 95 % it covers 90 to 99 %, least for rows all alike at rates near 1.
 
     Args:
         passed: For each row True, False, or the share of its repeats that passed.
@@ -192,22 +193,22 @@ def paired_shares(wins: int, losses: int, count: int, level: float = LEVEL) -> I
 
 
 def kappa(a: Sequence[Hashable], b: Sequence[Hashable], level: float = LEVEL) -> IntervalEstimate:
-    """The agreement of two raters beyond chance: Cohen's kappa, with the interval of Fleiss, Cohen and Everitt.
+    """The agreement of two raters beyond chance: Cohen's kappa, with an interval by its asymptotic variance.
 
-    1 is full agreement and 0 that of chance. The value is None where it is undefined: without rows, or if both raters
-    gave one class to all. The asymptotic variance of full agreement is 0, which would be false certainty: there the
-    interval is Wilson's for the share of rows that agree. From one row the bounds are None.
+    ``a`` and ``b`` have the class that each rater gave to each row. 1 is full agreement and 0 that of chance. The value
+    is None where it is undefined: without rows, or if both raters gave one class to all.
 
-    Args:
-        a: The class that the first rater gave to each row.
-        b: The class that the second rater gave to it.
+    The variance is that of Fleiss, Cohen and Everitt. A symmetric interval by it covers 88 % at 50 rows and a kappa of
+    0.8, and has no width at full agreement. This one is Wilson's for the share of rows that agree, of as many rows as
+    have that variance. At a nominal 95 % and from 30 rows it covers 93 to 97 %, and 90 % if a class is rare (10 %).
+    From one row the bounds are None.
 
     Raises:
         ValueError: A class is NaN, the lengths differ, or ``level`` is not between 0 and 1.
 
     >>> estimate = kappa("yyyyynnnnn", "yyyynnnnny")
     >>> round(estimate.value, 3), round(estimate.low, 3), round(estimate.high, 3)
-    (0.6, 0.104, 1.0)
+    (0.6, -0.02, 0.887)
     """
     _check_lengths("a", a, "b", b)
     for name, classes in (("a", a), ("b", b)):
@@ -217,12 +218,13 @@ def kappa(a: Sequence[Hashable], b: Sequence[Hashable], level: float = LEVEL) ->
     critical, count = _critical(level), len(a)
     of_a, of_b, both = Counter(a), Counter(b), Counter(zip(a, b, strict=True))
     chance = sum(of_a[one] * of_b[one] for one in of_a) / count**2 if count else 1.0
+    method = "Wilson by kappa's variance"
     if chance == 1:
-        return IntervalEstimate(None, None, None, count, "Fleiss")
+        return IntervalEstimate(None, None, None, count, method)
     agreed = sum(n for (one, other), n in both.items() if one == other) / count
     value = (agreed - chance) / (1 - chance)
     if count == 1:
-        return IntervalEstimate(value, None, None, count, "Fleiss")
+        return IntervalEstimate(value, None, None, count, method)
     rest = 1 - value
     terms = (
         n / count * ((1 - (of_a[one] + of_b[one]) / count * rest) ** 2)
@@ -230,12 +232,11 @@ def kappa(a: Sequence[Hashable], b: Sequence[Hashable], level: float = LEVEL) ->
         else n / count * ((of_b[one] + of_a[other]) / count * rest) ** 2
         for (one, other), n in both.items()
     )
-    variance = (math.fsum(terms) - (value - chance * rest) ** 2) / count / (1 - chance) ** 2
-    if variance < _ROUNDING:
-        low, high = ((bound - chance) / (1 - chance) for bound in _wilson(agreed, count, critical))
-        return IntervalEstimate(value, low, high, count, "Wilson")
-    reach = critical * math.sqrt(variance)
-    return IntervalEstimate(value, max(-1.0, value - reach), min(1.0, value + reach), count, "Fleiss")
+    variance_of_agreed = (math.fsum(terms) - (value - chance * rest) ** 2) / count
+    of_one_row = agreed * (1 - agreed)
+    worth = of_one_row / variance_of_agreed if of_one_row and variance_of_agreed > _ROUNDING else count
+    low, high = ((bound - chance) / (1 - chance) for bound in _wilson(agreed, worth, critical))
+    return IntervalEstimate(value, max(-1.0, low), high, count, method)
 
 
 def mcnemar(wins: int, losses: int) -> float:
@@ -398,10 +399,11 @@ def smallest_visible_share(count: int, discordant: float, level: float = LEVEL, 
 
 
 def smallest_visible_mean(differences: Sequence[float], level: float = LEVEL, power: float = 0.8) -> float | None:
-    """The smallest mean difference that as many rows with the same spread show with probability ``power``.
+    """The smallest mean difference that a second sample of as many rows shows with probability ``power``.
 
-    It is in the unit of the differences, for ``paired_test`` on independent rows. Below 30 rows it counts with the
-    level that sign flips can reach: the p-value of n rows is a multiple of 2**(1 - n).
+    It is in the unit of the differences, for ``paired_test`` on independent rows, and allows for chance in the spread
+    of both samples. Below 30 rows it uses the level that sign flips can reach: the p-value of n rows is a multiple of
+    2**(1 - n). From 7 rows 75 to 80 % of such differences are found if ``power`` is 0.8, with 6 rows 70 %.
 
     Returns:
         None if the differences do not vary, or if there are too few rows for any difference, as with 5.
@@ -410,7 +412,7 @@ def smallest_visible_mean(differences: Sequence[float], level: float = LEVEL, po
         ValueError: A difference is NaN or infinite, or ``level`` or ``power`` is not between 0 and 1.
 
     >>> round(smallest_visible_mean([0.3, -0.1, 0.2, 0.1, -0.2, 0.4, 0, 0.1]), 2)
-    0.23
+    0.26
     """
     measured, count = _measured("differences", differences, None), len(differences)
     _critical(level)
@@ -422,7 +424,8 @@ def smallest_visible_mean(differences: Sequence[float], level: float = LEVEL, po
         alarms = math.floor(alarms * 2 ** (count - 1)) / 2 ** (count - 1)
     if not alarms:
         return None
-    return (t_quantile(1 - alarms / 2, measured.df) + t_quantile(power, measured.df)) * measured.error
+    alarm = t_quantile(1 - alarms / 2, measured.df)
+    return (alarm + t_quantile(power, measured.df) * math.sqrt(1 + alarm**2 / measured.df)) * measured.error
 
 
 def pass_at_k(passed: int, tries: int, k: int) -> float:
