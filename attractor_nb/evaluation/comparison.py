@@ -63,27 +63,28 @@ class Difference:
         return None if bound is None else -bound if self.is_lower_better else bound
 
     @property
+    def size(self) -> str:
+        """The difference with its interval, in words."""
+        text = percent_points if self.kind == "pass/fail" else signed
+        low, high = self.difference.low, self.difference.high
+        value = text(self.difference.value or 0.0)
+        return (
+            value if low is None or high is None else f"{value} ({text(low).removesuffix(' points')} to {text(high)})"
+        )
+
+    @property
     def words(self) -> str:
         """The verdict as a sentence."""
-        text = percent_points if self.kind == "pass/fail" else signed
-        between = ""
-        if self.difference.low is not None and self.difference.high is not None:
-            between = f" ({text(self.difference.low)} to {text(self.difference.high)})"
         found = f"{self.column}: {self.variant} is {self.verdict}"
         if self.verdict != UNDECIDED:
-            return f"{found}, {text(self.difference.value or 0.0)}{between}, p = {self.p:.2g}"
-        size = (
-            ""
-            if self.smallest_visible is None
-            else f": with {counted(self.difference.count, 'row')} only differences above {_size(self)} can be seen"
-        )
-        return f"{found}{size}"
-
-
-def _size(found: Difference) -> str:
-    assert found.smallest_visible is not None
-    is_share = found.kind == "pass/fail"
-    return percent_points(found.smallest_visible)[1:] if is_share else number_text(found.smallest_visible)
+            return f"{found}, {self.size}, p = {self.p:.2g}"
+        if self.smallest_visible is None:
+            seen = "no difference can be seen"
+        else:
+            is_share = self.kind == "pass/fail"
+            size = percent_points(self.smallest_visible)[1:] if is_share else number_text(self.smallest_visible)
+            seen = f"only differences above {size} can be seen"
+        return f"{found}: with {counted(self.difference.count, 'row')} {seen}"
 
 
 def signed(value: float) -> str:
@@ -183,15 +184,12 @@ class EvaluationComparison(DisplayedTable):
 
 def _cells(each: Difference) -> list[str]:
     text = percent_text if each.kind == "pass/fail" else number_text
-    change = percent_points if each.kind == "pass/fail" else signed
-    value, low, high = each.difference.value, each.difference.low, each.difference.high
-    between = f" ({change(low)} to {change(high)})" if low is not None and high is not None else ""
     return [
         each.column,
         each.variant,
         text(each.baseline_mean),
         text(each.variant_mean),
-        f"{change(value or 0.0)}{between}",
+        each.size,
         f"{each.p:.2g}",
         f"{len(each.wins):,}",
         f"{len(each.losses):,}",

@@ -7,10 +7,10 @@ import subprocess
 
 import pytest
 
-from attractor_nb.runtime.prepare import row_files
-from attractor_nb.runtime.prepare.row_files import _line_span, read_params_file
 from attractor_nb.errors import StorageError
 from attractor_nb.maps.map_launch import MapRun
+from attractor_nb.runtime.prepare import row_files
+from attractor_nb.runtime.prepare.row_files import _line_span, read_params_file
 from attractor_nb.storage.map_directory import read_map
 
 ROWS = '{"n": 1}\n\n{"n": 2, "deep": [1, {"a": null}]}\n{"n": 3}\n'
