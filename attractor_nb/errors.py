@@ -124,6 +124,7 @@ class DotSyntaxError(SourceError):
         others: The other findings of the text: its further syntax errors, and what lint finds in the statements that
             were read.
         is_limit: The text is too large or too deep; nothing more is read of it.
+        is_brace_open: A brace is never closed: the span is the brace, and the text was read to its end.
     """
 
     def __init__(
@@ -134,10 +135,12 @@ class DotSyntaxError(SourceError):
         hint: str = "",
         others: Sequence[Diagnostic] = (),
         is_limit: bool = False,
+        is_brace_open: bool = False,
     ) -> None:
         super().__init__(message, span, hint=hint)
         self.others = tuple(others)
         self.is_limit = is_limit
+        self.is_brace_open = is_brace_open
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:

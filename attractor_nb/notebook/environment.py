@@ -27,6 +27,8 @@ LIVE_MODES: Final = ("auto", "on", "inline", "off")
 
 VS_CODE_MARK: Final = "__vsc_ipynb_file__"
 """A variable that VS Code sets in the kernel."""
+VOILA_MARK: Final = "VOILA_PREHEAT"
+"""An environment variable that Voila sets for each kernel."""
 LATEST: Final = "_"
 """Variable of IPython for the value of the latest cell."""
 
@@ -44,9 +46,10 @@ class Surroundings:
     #: The front-end cuts its outputs off from one another (VS Code: shadow trees, Colab: frames): a widget can be shown
     #: in its own output only.
     has_closed_outputs: bool = False
+    is_page_last: bool = False  #: The page appears when all cells have ended (Voila).
 
 
-def probe(shell: Any) -> Surroundings:
+def probe(shell: Any, environment: Mapping[str, str] = os.environ) -> Surroundings:
     """The facts about a shell (an ``InteractiveShell`` or None)."""
     kernel = getattr(shell, "kernel", None)
     if kernel is None:
@@ -58,6 +61,7 @@ def probe(shell: Any) -> Surroundings:
         kernel_version=_version(getattr(sys.modules.get("ipykernel"), "__version__", "")),
         subshell_count=_subshell_count(kernel),
         has_closed_outputs="google.colab" in sys.modules or VS_CODE_MARK in getattr(shell, "user_ns", {}),
+        is_page_last=VOILA_MARK in environment,
     )
 
 

@@ -27,7 +27,7 @@ from attractor_nb.model.vocabulary.value_forms import label_text
 from attractor_nb.views.drawings.theme import root_class
 from attractor_nb.views.markup import element, joined, style_sheet
 from attractor_nb.views.output_styles import gate_css
-from attractor_nb.views.shown_questions import plain_materials, settled_words
+from attractor_nb.views.shown_questions import elsewhere_words, plain_materials, settled_words
 from attractor_nb.views.texts.prose import prose_css, prose_html
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ class GateList:
         self._lines: list[tuple[bool, str]] = []
         self._past = HTML()
         self._cards: dict[object, GateControls] = {}
+        self._handed_in: set[object] = set()
         self._changed = threading.Condition()
         self.box = VBox([], layout=Layout(max_width="100%"))
 
@@ -107,25 +108,35 @@ class GateList:
         with self._changed:  # an answer that comes while the controls are made settles them behind that
             if key in self._cards:
                 return
-            self._cards[key] = GateControls(question, hand_in, deadline)
+            self._cards[key] = GateControls(question, partial(self._hand_in, key, hand_in), deadline)
             self._show()
             self._changed.notify_all()
 
-    def settle(self, key: object, event: InterviewCompleted | InterviewTimeout | None, about: str = "") -> None:
+    def _hand_in(self, key: object, hand_in: HandIn, choice: str, text: str, form: Mapping[str, Any]) -> None:
+        """Hand in an answer of these controls; it is known as theirs before the event that it causes comes."""
+        self._handed_in.add(key)
+        try:
+            hand_in(choice, text, form)
+        except BaseException:  # an interrupt, too: an answer that was not taken is not theirs
+            self._handed_in.discard(key)
+            raise
+
+    def settle(self, key: object, event: InterviewCompleted | InterviewTimeout | None) -> None:
         """A question is over: its controls are switched off, and a line remains of it; once.
 
         Args:
             key: Which question.
             event: What ended it; None when its run was stopped.
-            about: What is said before it.
         """
         with self._changed:
             card = self._cards.pop(key, None)
             if card is None:
                 return
             if event is not None:
+                about = "" if key in self._handed_in else elsewhere_words(event)
                 line = (not isinstance(event, InterviewTimeout), about + settled_words(event))
                 self._lines = [*self._lines, line][-MAX_LINES:]
+            self._handed_in.discard(key)
             self._show()
         card.close()
 

@@ -89,6 +89,11 @@ def refuse_endless_wait(around: Surroundings, gates: Sequence[PendingGate], *, i
 
 def _refusal(stage: str, around: Surroundings) -> GateWouldBlock:
     answer = f'run.answer("{stage}", choice)'
+    if around.is_page_last:
+        return GateWouldBlock(
+            f"gate `{stage}` waits for your answer, and the page with its buttons appears when all cells have ended",
+            hint=f"show run.widget() and do not wait for the run; or call {answer} before you wait",
+        )
     if not around.is_attended:
         return GateWouldBlock(
             f"gate `{stage}` waits for an answer, and there are no buttons here",

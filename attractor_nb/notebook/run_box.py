@@ -29,7 +29,6 @@ from attractor_nb.runtime.handles.presenters import name_of
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.markup import element
 from attractor_nb.views.output_styles import gate_css
-from attractor_nb.views.shown_questions import elsewhere_words
 from attractor_nb.views.summary_line import run_summary
 
 if TYPE_CHECKING:
@@ -61,7 +60,6 @@ class RunBox(VBox):
         self._changes = threading.RLock()
         self._drawn_at = 0.0
         self._is_drawn = False
-        self._handed_in: set[str] = set()
         self._line, self._picture = HTML(), HTML()
         self.gates = GateList()
         layout = Layout(width="auto", max_width="640px")
@@ -148,8 +146,7 @@ class RunBox(VBox):
             case InterviewStarted():
                 self._ask(event)
             case InterviewCompleted() | InterviewTimeout():
-                is_mine = event.question_id in self._handed_in
-                self.gates.settle(event.question_id, event, "" if is_mine else elsewhere_words(event))
+                self.gates.settle(event.question_id, event)
             case _:
                 pass
 
@@ -158,12 +155,7 @@ class RunBox(VBox):
         self.gates.ask(event.question_id, question_of(event), hand_in, deadline=event.deadline)
 
     def _answer(self, gate: str, choice: str, text: str, form: Mapping[str, Any]) -> None:
-        self._handed_in.add(gate)
-        try:
-            self._run.answer(gate, choice, text=text, form=form, answered_by=signed_here(BY_CLICK))
-        except BaseException:
-            self._handed_in.discard(gate)
-            raise
+        self._run.answer(gate, choice, text=text, form=form, answered_by=signed_here(BY_CLICK))
 
     # -- steps --------------------------------------------------------------------------------------------
 

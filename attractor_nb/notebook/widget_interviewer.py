@@ -28,7 +28,6 @@ from attractor_nb.model.question import BY_CLICK, Answer, Question
 from attractor_nb.notebook.gate_controls import GateControls, GateList
 from attractor_nb.notebook.live.painting import make_painter
 from attractor_nb.runtime.wired_run import listen, runs_under_way
-from attractor_nb.views.shown_questions import elsewhere_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -81,25 +80,19 @@ class WidgetInterviewer:
     async def ask(self, question: Question) -> Answer:
         """What a person clicks, checked; when the question's time is over, its default or TIMEOUT."""
         given: Future[Answer] = Future()
-        is_mine = threading.Event()
         key, begun = id(question), monotonic()
 
         def hand_in(choice: str, text: str, form: Mapping[str, Any]) -> None:
-            is_mine.set()
-            try:
-                if asking := _run_that_asks(question):
-                    run, gate = asking
-                    run.answer(gate.id, choice, text=text, form=form, answered_by=signed_here(BY_CLICK))
-                else:
-                    _give(given, question, replace(given_answer(question, choice, text), form=checked_form(form)))
-            except BaseException:
-                is_mine.clear()
-                raise
+            if asking := _run_that_asks(question):
+                run, gate = asking
+                run.answer(gate.id, choice, text=text, form=form, answered_by=signed_here(BY_CLICK))
+            else:
+                _give(given, question, replace(given_answer(question, choice, text), form=checked_form(form)))
 
         def follow(_run: Execution, gate: Gate | None, event: Event | None) -> None:
             if gate is not None and gate.question is question:
                 if isinstance(event, InterviewCompleted | InterviewTimeout):
-                    self.gates.settle(key, event, "" if is_mine.is_set() else elsewhere_words(event))
+                    self.gates.settle(key, event)
                 elif event is None:
                     self.gates.settle(key, None)
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from attractor_nb.decisions.gate_choices import check_answer
 from attractor_nb.decisions.log_history import interviews_under_way, open_questions
-from attractor_nb.engine.gates import already_answered, check_texts, given_answer, node_of, question_of
+from attractor_nb.engine.gates import already_answered, answered_event, check_texts, given_answer, node_of, question_of
 from attractor_nb.engine.time_limits import SystemClock
 from attractor_nb.errors import AnswerRefused, NoSuchGate
 from attractor_nb.model.events import Event, InterviewCompleted, InterviewStarted
@@ -94,18 +96,7 @@ def _answer_to(asked: InterviewStarted, choice: str, text: str, answered_by: str
             hint="attractor-nb resume RUN_DIR continues with the timeout rule of the gate",
         )
     question = question_of(asked)
-    answer = check_answer(question, given_answer(question, choice, text))
-    option = answer.selected_option
-    return InterviewCompleted(
-        question=question.text,
-        answer=answer.value or answer.text,
-        duration=max(0.0, now - asked.time),
-        question_id=asked.question_id,
-        stage=asked.stage,
-        label=option.label if option else "",
-        keys=tuple(chosen.key for chosen in answer.selected_options),
-        text=answer.text,
-        answered_by=answered_by,
-        branch=asked.branch,
-        time=now,
-    )
+    answer = check_answer(question, replace(given_answer(question, choice, text), answered_by=answered_by))
+    event = answered_event(question, answer, max(0.0, now - asked.time))
+    event.time = now
+    return event

@@ -6,9 +6,12 @@ member of its body. What no request does is said to be done in Python or at the 
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.model.remedy_words import RemedyWords, calls_of, setting_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _ONE: Final = "/pipelines/{id}"
 _PIPELINE: Final = r"(?:Pipeline\([^)]*\)|pipeline)"
@@ -61,6 +64,11 @@ _MEMBERS: Final = (
 )
 """Options of Python that requests have under the same name."""
 
+_SAID: Final = frozenset({"reason", "note", "words", "detail", "problems"})
+"""Members of a view that say why something failed."""
+_RECORDED: Final = frozenset({"context", "inputs", "outputs"})
+"""Members of a view that have values of the run itself, as they are stored."""
+
 
 def _member(name: str, value: str) -> str:
     return f'"{name}": {value}' if value else f'"{name}"'
@@ -88,3 +96,16 @@ def reason_in_requests(reason: str) -> str:
 def report_in_requests(report: str) -> str:
     """A report, its remedies in requests; what is quoted from a source stays."""
     return "\n".join(map(_WORDS.of_line, report.split("\n")))
+
+
+def view_in_requests(view: Mapping[str, Any]) -> dict[str, Any]:
+    """A view of a run as plain values, its reasons as ``reason_in_requests``; values of the run itself stay."""
+    return {name: value if name in _RECORDED else _in_view(name, value) for name, value in view.items()}
+
+
+def _in_view(name: str, value: Any) -> Any:
+    if isinstance(value, str):
+        return reason_in_requests(value) if name in _SAID else value
+    if isinstance(value, list):
+        return [_in_view(name, each) for each in cast("list[Any]", value)]
+    return view_in_requests(cast("dict[str, Any]", value)) if isinstance(value, dict) else value

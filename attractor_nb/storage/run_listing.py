@@ -312,7 +312,7 @@ def _summary_of_rest(path: Path) -> RunSummary | None:
         note = "its process ended before the first record; nothing is lost, delete it"
         return RunSummary(path, "", "", HALF_WRITTEN, "", None, note=note)
     if find_legacy_checkpoints(path):
-        note = "of another engine, or of an older layout; pipeline.resume(directory) continues from it"
+        note = "of another engine, or of an older layout (continue from it with pipeline.resume(directory))"
         return RunSummary(path, "", "", FOREIGN, "", None, note=note)
     return None
 

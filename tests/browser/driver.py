@@ -392,6 +392,12 @@ class Notebook:
         self.script(f"(panel.content.activeCellIndex = {index}, panel.content.deselectAll(), 0)")
         self.command("notebook:run-cell")
 
+    def run_cells(self, *indices: int) -> None:
+        """Run cells one after another, each to its end."""
+        for index in indices:
+            self.run_cell(index)
+            self.wait_until_idle()
+
     def wait_until_idle(self, seconds: float = 60) -> None:
         wait_until(lambda: self.kernel_status == "idle" and self.busy_cells == 0, seconds, "all cells to finish")
 

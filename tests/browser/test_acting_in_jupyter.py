@@ -31,9 +31,7 @@ def open_stage(notebook, node, within="[data-attractor-place]"):
 def test_a_fork_begins_by_a_click_and_its_gate_is_answered_beneath(jupyter, open_notebook, pictures, look):
     notebook = open_notebook(jupyter, SETUP, RUN, ANSWER, "print(len(asked))", look=look)
     page = notebook.page
-    for index in range(3):
-        notebook.run_cell(index)
-        notebook.wait_until_idle()
+    notebook.run_cells(0, 1, 2)
     notebook.wait_for_text("success")
     open_stage(notebook, "draft")
     bar = page.locator(".as-actions").first
@@ -74,9 +72,7 @@ REPLAY = "review.replay()"
 def test_a_rewind_asks_once_and_goes_on_beneath(jupyter, open_notebook, pictures):
     notebook = open_notebook(jupyter, SETUP, RUN, ANSWER, "print(review.journal().visits_of('check')[-1].number)")
     page = notebook.page
-    for index in range(3):
-        notebook.run_cell(index)
-        notebook.wait_until_idle()
+    notebook.run_cells(0, 1, 2)
     open_stage(notebook, "check")
     page.get_by_text("Rewind to before this stage").click()
     assert "They stay in the log, and nothing is lost." in page.locator(".as-form").text_content()
@@ -101,9 +97,7 @@ def test_the_same_buttons_are_where_else_a_stage_is_looked_at(jupyter, open_note
         jupyter, SETUP.replace("review", "talk"), RUN.replace(")", ", is_shown=False)"), ANSWER, cell, fork
     )
     page = notebook.page
-    for index in range(4):
-        notebook.run_cell(index)
-        notebook.wait_until_idle()
+    notebook.run_cells(0, 1, 2, 3)
     if cell != INSPECT:
         notebook.wait_for(".attractor-stand-in [data-node=check]")
         open_stage(notebook, "check", ".attractor-stand-in")
@@ -130,9 +124,7 @@ def test_a_refusal_stands_in_place_and_keeps_what_was_typed(jupyter, open_notebo
         jupyter, SETUP, RUN.replace(")", ", is_shown=False)"), ANSWER, "Run.load(review.logs_root)"
     )
     page = notebook.page
-    for index in range(4):
-        notebook.run_cell(index)
-        notebook.wait_until_idle()
+    notebook.run_cells(0, 1, 2, 3)
     notebook.wait_for(".attractor-stand-in [data-node=check]")
     open_stage(notebook, "check", ".attractor-stand-in")
     page.get_by_text("Edit prompt and fork from here").click()

@@ -35,9 +35,7 @@ def in_sight(page, selector):
 def test_who_looks_at_a_run_sees_what_it_wants(jupyter, open_notebook, pictures, look):
     notebook = open_notebook(jupyter, LOAD, RUN, "1 + 1", look=look)
     page = notebook.page
-    for index in range(2):
-        notebook.run_cell(index)
-        notebook.wait_until_idle()
+    notebook.run_cells(0, 1)
     notebook.wait_for(".attractor-gate.is-open .attractor-choice")
     page.evaluate(
         "() => document.querySelector('.attractor-live').scrollIntoView({ block: 'start', behavior: 'instant' })"

@@ -47,9 +47,7 @@ def offered(notebook, index):
 @pytest.mark.shows("Notebook 7", "completion")
 def test_tab_and_shift_tab_tell_what_fits(jupyter, open_notebook, pictures):
     notebook = open_notebook(jupyter, LOAD, REVIEW, IN_A_CONDITION, MAGIC, CALL, HELP)
-    for index in (0, 1):
-        notebook.run_cell(index)
-        notebook.wait_until_idle()
+    notebook.run_cells(0, 1)
 
     found = offered(notebook, 2)
     assert {"context.ticket", "context.plan.response", "context.tool.exit_code"} <= {*found}

@@ -22,9 +22,7 @@ SHOW = "print(editor.diff())"
 def test_a_fix_goes_back_into_the_cell_and_a_graph_is_changed_by_clicks(jupyter, open_notebook, tmp_path):
     notebook = open_notebook(jupyter, LOAD, CELL, EDIT, SHOW)
     page = notebook.page
-    for index in (0, 1):
-        notebook.run_cell(index)
-        notebook.wait_until_idle()
+    notebook.run_cells(0, 1)
 
     # The finding's fix, shown as a difference, goes into the cell.
     notebook.click("Fix")

@@ -46,9 +46,7 @@ RESULT = "print(run.result().context['human.gate.form'], other.result().context[
 @pytest.mark.shows("Notebook 7", "gate by click")
 def test_forms_are_filled_in_under_the_run_and_in_the_inbox(jupyter, open_notebook, driver):
     notebook = open_notebook(jupyter, LOAD, PIPELINES, RUN, INBOX, SECOND, RESULT)
-    for index in range(3):
-        notebook.run_cell(index)
-        notebook.wait_until_idle()
+    notebook.run_cells(0, 1, 2)
     page = notebook.page
     under_run = page.locator(".attractor-gate.has-gates .ag-card").first
     under_run.wait_for(timeout=60_000)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
@@ -100,9 +101,9 @@ def test_a_click_on_a_node_selects_its_text_and_the_cursor_marks_the_node(open_d
         document.graph.locator(".ae-form").wait_for()
         document.graph.locator(".ae-form").get_by_label("Close").click()
         document.page.locator(".cm-line", has_text="max_retries").click()
-        document.graph.locator("[data-node=build].selected").wait_for()
+        expect(document.graph.locator("[data-node=build].selected")).to_be_visible()
         document.page.locator(".cm-line", has_text="Plan it").click()
-        document.graph.locator("[data-node=plan].selected").wait_for()
+        expect(document.graph.locator("[data-node=plan].selected")).to_be_visible()
 
 
 def test_the_tools_change_the_text_by_the_smallest_change_and_labs_undo_takes_it_back(open_document):
@@ -259,8 +260,8 @@ def test_a_run_is_begun_here_and_shown_on_the_same_drawing(jupyter, open_documen
         document.page.screenshot(path=str(pictures / "graph-document-run-dark.png"))
         document.page.evaluate(change, "JupyterLab Light")
         card.get_by_role("button", name="Approve").click()
-        graph.locator("[data-node=done].state-success").wait_for()
-        graph.locator(".al-line[data-status=success]").wait_for()
+        expect(graph.locator("[data-node=done].state-success")).to_be_visible()
+        expect(graph.locator(".al-line[data-status=success]")).to_be_visible()
         if jupyter.app == "lab":
             graph.get_by_role("button", name="Open the run").click()
             document.page.locator(".lm-TabBar-tab", has_text="a_run_is_begun").nth(1).wait_for()
@@ -297,7 +298,7 @@ def test_a_broken_text_keeps_the_last_drawing_and_its_mistake_is_gone_to(open_do
         document.page.wait_for_function(f"() => ({SELECTED})() !== ''")
         document.page.screenshot(path=str(pictures / "graph-document-broken.png"))
         document.set_text(TEXT)
-        document.graph.locator(".ax-editor:not(.is-stale)").wait_for()
+        expect(document.graph.locator(".ax-editor:not(.is-stale)")).to_be_visible()
 
 
 def test_it_is_exported_as_a_picture(open_document):
@@ -328,7 +329,7 @@ def test_a_server_that_does_not_answer_is_asked_again(open_document):
         again.wait_for()
         document.page.unroute("**/attractor-nb/")
         again.click()
-        document.node("done").wait_for()
+        expect(document.node("done")).to_be_visible()
 
 
 def test_messages_of_other_windows_are_not_heard(open_document):

@@ -22,9 +22,7 @@ LEFT = 'sorted((row.logs_root.name, row.status, row.tags) for row in runs("histo
 
 def test_runs_are_filtered_opened_tagged_resumed_and_deleted_by_clicks(jupyter, open_notebook):
     notebook = open_notebook(jupyter, SETUP, LIST, TIMELINE, LEFT)
-    for index in range(3):
-        notebook.run_cell(index)
-        notebook.wait_until_idle()
+    notebook.run_cells(0, 1, 2)
     page = notebook.page
     notebook.wait_for(".ah-history tr[data-run=half]")
     assert page.locator("[data-attractor-place] > .attractor-table:visible").count() == 0, "the table is stood in for"
@@ -69,9 +67,7 @@ def test_runs_are_filtered_opened_tagged_resumed_and_deleted_by_clicks(jupyter, 
 def test_two_runs_are_chosen_by_keys_and_compared_by_a_button(jupyter, open_notebook, pictures, look):
     base = f"compared-{look.name}"
     notebook = open_notebook(jupyter, *(cell.replace("history", base) for cell in (SETUP, LIST)), look=look)
-    for index in range(2):
-        notebook.run_cell(index)
-        notebook.wait_until_idle()
+    notebook.run_cells(0, 1)
     page = notebook.page
     notebook.wait_for(".ah-history tr[data-run=half]")
     compare = page.get_by_role("button", name="Compare", exact=True)

@@ -431,9 +431,7 @@ def test_in_a_notebook_that_is_run_saved_and_opened_again_with_and_without_trust
     (lab.root / "words.txt").write_text("\f".join(GROUPS[::3]), "utf-8")
     (lab.root / "hostile.dot").write_text(hostile_graph(GROUPS[::3]), "utf-8")
     notebook = open_notebook(lab, *CELLS)
-    for index in range(len(CELLS)):
-        notebook.run_cell(index)
-        notebook.wait_until_idle()
+    notebook.run_cells(*range(len(CELLS)))
     assert "Traceback" in notebook.output_text(), "all cells ran, to the last one"
     notebook.page.wait_for_timeout(500)
     assert notebook.browser.our_errors == []

@@ -40,9 +40,7 @@ WHY = 'print(run.explain_loop("draft").statement)\nrun.explain("check", 1)'
 def test_a_run_is_looked_into_while_it_waits_and_from_cells_when_it_has_ended(jupyter, open_notebook):
     notebook = open_notebook(jupyter, LOAD, PIPELINE, RUN, ASK, WHY)
     page = notebook.page
-    for index in range(3):
-        notebook.run_cell(index)
-        notebook.wait_until_idle()
+    notebook.run_cells(0, 1, 2)
     notebook.wait_for("[data-node=review].state-waiting")
     inspector = page.locator(".al-inspector")
 
@@ -77,9 +75,7 @@ def test_a_run_is_looked_into_while_it_waits_and_from_cells_when_it_has_ended(ju
 
     notebook.click("Yes")
     notebook.wait_for(".al-line[data-status=success]")
-    for index in (3, 4):
-        notebook.run_cell(index)
-        notebook.wait_until_idle()
+    notebook.run_cells(3, 4)
     notebook.wait_for_text("draft was visited twice because check found grade=C")
     assert page.locator(".attractor-inspection").count() == 2
     assert notebook.browser.our_errors == []

@@ -97,9 +97,7 @@ def test_the_saved_notebook_shows_the_finished_picture_without_a_kernel(lab, ope
 def test_stop_in_the_status_line_interrupts_the_run(lab, open_notebook):
     notebook = open_notebook(lab, LOAD, REVIEW, quick(30), RUN, "run.wait()\nprint(run.status)")
     notebook.run_cell(0)
-    for index in (1, 2, 3):
-        notebook.run_cell(index)
-        notebook.wait_until_idle()
+    notebook.run_cells(1, 2, 3)
     notebook.wait_for("[data-node=plan].state-running")
     notebook.click("Stop")
     expect(notebook.page.locator(".al-line[data-status=interrupted]").first).to_be_visible()
@@ -143,9 +141,7 @@ def test_a_child_run_is_followed_in_the_picture_of_its_parent(lab, open_notebook
 
 def test_a_view_that_is_shown_again_starts_from_the_truth(lab, open_notebook):
     notebook = open_notebook(lab, LOAD, REVIEW, quick(), RUN, "run")
-    for index in range(4):
-        notebook.run_cell(index)
-        notebook.wait_until_idle()
+    notebook.run_cells(0, 1, 2, 3)
     notebook.wait_for(".attractor-gate.is-open")
     notebook.run_cell(4)
     page = notebook.page

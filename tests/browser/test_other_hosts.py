@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
@@ -161,11 +162,11 @@ def test_voila_shows_a_run_as_widgets_and_its_gate_takes_a_click(driver, write_n
         page.goto(address.removesuffix("voila/static/voila.js"))
         approve = page.get_by_role("button", name="[A] Approve")
         approve.wait_for(timeout=120_000)
-        page.locator(".widget-html [data-node=ok].state-waiting").wait_for()
+        expect(page.locator(".widget-html [data-node=ok].state-waiting")).to_be_visible()
         page.screenshot(path=str(pictures / "voila_waiting.png"))
         approve.click()
-        page.locator(".widget-html", has_text="Approve, by").first.wait_for(timeout=60_000)
-        page.locator(".widget-html [data-node=done].state-success").wait_for()
+        expect(page.locator(".widget-html", has_text="Approve, by").first).to_be_visible()
+        expect(page.locator(".widget-html [data-node=done].state-success")).to_be_visible()
         page.screenshot(path=str(pictures / "voila_ended.png"))
 
 
@@ -178,9 +179,7 @@ pipeline = Pipeline('''{REVIEW}''')"""
 def test_a_view_inline_is_in_the_output_of_its_own_cell(lab, open_notebook, pictures):
     notebook = open_notebook(lab, INLINE, "run = pipeline.run()", "run")
     page = notebook.page
-    for index in range(2):
-        notebook.run_cell(index)
-        notebook.wait_until_idle()
+    notebook.run_cells(0, 1)
     approve = page.get_by_role("button", name="Approve")
     approve.wait_for(timeout=60_000)
     own = page.locator(".jp-OutputArea-output .attractor-own")

@@ -17,9 +17,7 @@ form = answer.form()'''
 
 def test_a_form_is_filled_in_and_its_run_appears_below_it(jupyter, open_notebook):
     notebook = open_notebook(jupyter, SETUP, "form", 'form.run.result()["write"].prompt[-37:]')
-    for index in range(2):
-        notebook.run_cell(index)
-        notebook.wait_until_idle()
+    notebook.run_cells(0, 1)
     page = notebook.page
     notebook.wait_for(".jp-OutputArea textarea")
     run = page.locator(".jp-OutputArea button", has_text="Run")

@@ -31,12 +31,6 @@ LIVE = ".attractor-stand-in .attractor-live"
 PICTURE = '[data-attractor-run] > img[src^="data:image/svg+xml;base64,"]'
 
 
-def run_cells(notebook, *indices):
-    for index in indices:
-        notebook.run_cell(index)
-        notebook.wait_until_idle()
-
-
 def hide_trust(server, notebook, name):
     """A copy of a saved notebook as another user has it, who does not trust it."""
     copy = nbformat.read(notebook.path, 4)
@@ -47,14 +41,14 @@ def hide_trust(server, notebook, name):
 
 def test_an_inspector_that_is_read_outlives_the_end_and_the_run_stays_alive(jupyter, open_notebook, pictures, look):
     notebook = open_notebook(jupyter, LOAD, REVIEW, MODEL, RUN, ANSWER, look=look)
-    run_cells(notebook, 0, 1, 2, 3)
+    notebook.run_cells(0, 1, 2, 3)
     page = notebook.page
     notebook.wait_for("[data-node=gate].state-waiting")
     page.locator(".al-canvas [data-node=plan]").click()
     notebook.wait_for_text("Plan it")
     page.evaluate("() => { document.querySelector('.al-inspector').dataset.mark = 'same'; }")
     words = page.locator(".al-tab-panel").first.text_content()
-    run_cells(notebook, 4)
+    notebook.run_cells(4)
     notebook.wait_for(".al-line[data-status=success]")
     notebook.wait_for_text("ship: the report command writes JSON")
     assert page.locator(".al-inspector[data-mark=same]").is_visible(), "the same element, not one made anew"
@@ -69,7 +63,7 @@ def test_an_inspector_that_is_read_outlives_the_end_and_the_run_stays_alive(jupy
 
 def test_a_run_that_has_ended_has_its_replay_timeline_and_table(jupyter, open_notebook):
     notebook = open_notebook(jupyter, LOAD, REVIEW, MODEL, RUN, ANSWER)
-    run_cells(notebook, 0, 1, 2, 3, 4)
+    notebook.run_cells(0, 1, 2, 3, 4)
     page = notebook.page
     notebook.wait_for(".al-after")
     page.get_by_role("button", name="Replay").click()
@@ -99,7 +93,7 @@ def test_a_run_that_has_ended_has_its_replay_timeline_and_table(jupyter, open_no
 def test_saved_while_a_gate_waits_it_says_which_run_and_a_button_opens_it(jupyter, open_notebook, pictures, look):
     inbox = "from attractor_nb import gates\ngates()"
     notebook = open_notebook(jupyter, LOAD, REVIEW, MODEL, "run = review.run()", inbox, look=look)
-    run_cells(notebook, 0, 1, 2, 3, 4)
+    notebook.run_cells(0, 1, 2, 3, 4)
     page = notebook.page
     notebook.wait_for("[data-node=gate].state-waiting")
     notebook.wait_for(".attractor-gate:not(.has-gates) .ag-card")
@@ -152,9 +146,9 @@ def test_saved_while_a_gate_waits_it_says_which_run_and_a_button_opens_it(jupyte
 
 def test_a_run_that_still_waits_is_named_by_the_next_one_with_stop_and_show(jupyter, open_notebook):
     notebook = open_notebook(jupyter, LOAD, REVIEW, MODEL, RUN)
-    run_cells(notebook, 0, 1, 2, 3)
+    notebook.run_cells(0, 1, 2, 3)
     notebook.wait_for("[data-node=gate].state-waiting")
-    run_cells(notebook, 3)
+    notebook.run_cells(3)
     notebook.wait_for_text("another run of this pipeline")
     page = notebook.page
     notebook.click("Show")
@@ -170,8 +164,7 @@ def test_a_run_that_still_waits_is_named_by_the_next_one_with_stop_and_show(jupy
 def test_views_of_older_runs_let_go_to_their_pictures(lab, open_notebook):
     many = "import attractor_nb.notebook.live.live_runs as live\nlive.LiveRuns.__init__.__defaults__ = (2,)"
     notebook = open_notebook(lab, LOAD, many, REVIEW, MODEL, *["review.run(backend=model, interviewer='auto')"] * 4)
-    for index in range(8):
-        run_cells(notebook, index)
+    notebook.run_cells(*range(8))
     notebook.page.wait_for_function("document.querySelectorAll('.attractor-stand-in .attractor-live').length === 2")
     assert notebook.page.locator(PICTURE).locator("visible=true").count() == 2
     notebook.page.get_by_role("button", name="Open this run").first.click()

@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from attractor_nb import Outcome, Pipeline
 
@@ -302,7 +303,7 @@ def test_what_a_killed_server_left_goes_on_while_the_page_looks(driver, serve, p
         ).wait_for()
         page.screenshot(path=str(pictures / "page_taken_up_light.png"))
         page.locator(".ap-inbox .ag-card").get_by_role("button", name="Approve").click()
-        page.locator(f"tr[data-run='{run}']", has_text="success").wait_for()
+        expect(page.locator(f"tr[data-run='{run}']")).to_contain_text("success")
 
 
 def test_under_a_prefix_on_a_phone_without_a_token_and_by_keys(driver, serve_page, tmp_path, pictures):

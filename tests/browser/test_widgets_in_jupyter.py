@@ -40,9 +40,7 @@ BOX = "other = article.run(interviewer='deferred', is_shown=False)\nbox = other.
 def test_a_gate_is_answered_by_standard_controls_and_a_run_is_a_box(jupyter, open_notebook, look, pictures):
     notebook = open_notebook(jupyter, LOAD, PIPELINE, CONTROLS, BOX, look=look)
     page = notebook.page
-    for index in range(3):
-        notebook.run_cell(index)
-        notebook.wait_until_idle()
+    notebook.run_cells(0, 1, 2)
     print_it = page.get_by_role("button", name="[P] Print")
     print_it.wait_for(timeout=60_000)
     assert page.locator(".ag-card").count() == 0, "the live view has no card beside the controls"

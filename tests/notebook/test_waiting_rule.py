@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from attractor_nb.errors import GateWouldBlock
-from attractor_nb.notebook.environment import Surroundings
+from attractor_nb.notebook.environment import Surroundings, probe
 from attractor_nb.notebook.presenting import is_click_lost, refuse_endless_wait
 
 GATE = SimpleNamespace(stage="review", deadline=None)
@@ -52,6 +52,15 @@ def test_where_nobody_can_click_the_remedies_are_an_answer_or_an_interviewer():
         refuse_endless_wait(kernel(7, 4, is_attended=False), [GATE], is_blocking=False)
     assert "there are no buttons here" in caught.value.message
     assert 'interviewer="auto"' in caught.value.hint
+
+
+def test_in_voila_the_page_has_buttons_when_its_cells_have_ended():
+    kernel = SimpleNamespace(_allow_stdin=False)  # Voila executes with nbclient
+    around = probe(SimpleNamespace(kernel=kernel), {"VOILA_PREHEAT": "False"})
+    with pytest.raises(GateWouldBlock) as caught:
+        refuse_endless_wait(around, [GATE], is_blocking=False)
+    assert "the page with its buttons appears when all cells have ended" in caught.value.message
+    assert "show run.widget() and do not wait" in caught.value.hint
 
 
 @pytest.mark.parametrize(

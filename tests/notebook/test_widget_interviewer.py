@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field, field_validator
 from attractor_nb import Pipeline
 from attractor_nb.errors import AnswerRefused, NoSuchGate, OptionError
 from attractor_nb.interviewers import RecordingInterviewer
+from attractor_nb.model.events import InterviewCompleted
 from attractor_nb.model.question import Option, Question, QuestionType
 from attractor_nb.notebook.gate_controls import GateControls, GateList
 from attractor_nb.notebook.widget_interviewer import WidgetInterviewer
@@ -245,6 +246,26 @@ def test_several_questions_are_open_at_once_and_one_that_never_comes_is_an_error
         questions.wait_for("other", 0)
     questions.settle_all()
     assert questions.box.children == ()
+
+
+def test_a_refused_click_is_no_answer_of_these_controls():
+    questions = GateList()
+    answers = [AnswerRefused("no"), None]
+
+    def hand_in(*given):
+        if answer := answers.pop(0):
+            raise answer
+
+    for number in range(2):
+        questions.ask(number, QUESTIONS[0], hand_in)
+        click(questions.wait_for("", 0))
+        questions.settle(
+            number, InterviewCompleted(answer="A", duration=1.0, label="Approve", answered_by="ann (inbox)")
+        )
+    assert [line.partition(",")[0] for line in questions.words.splitlines()] == [
+        "✓ answered elsewhere: Approve",
+        "✓ Approve",
+    ]
 
 
 def test_a_mistake_of_no_field_is_said_for_the_whole_answer():

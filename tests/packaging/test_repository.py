@@ -99,7 +99,7 @@ def test_a_machine_without_apt_is_told_what_the_tests_need(repository, tmp_path)
     "script",
     [
         *("apt-install", "each-part", "find-python", "install", "make-venv", "part", "run", "run-tests"),
-        *("system-packages", "test-all", "test-versions", "tree-hash"),
+        *("system-packages", "test-all", "test-lowest", "test-versions", "tree-hash"),
     ],
 )
 def test_scripts_are_executable(repository, script):
@@ -167,15 +167,32 @@ def test_a_dry_run_of_the_campaign_marks_no_part_as_passed(checkout):
     assert not (checkout / "passed").exists()
 
 
-def test_versions_that_a_machine_lacks_are_named(repository, tmp_path):
-    (tmp_path / "pyproject.toml").write_text('"Programming Language :: Python :: 3.99",\n')
-    done = subprocess.run(
-        [repository / ".ci" / "test-versions", tmp_path / "versions", "2", "tests"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode, done.stdout) == (0, "== summary\nPython 3.99  not run: this machine does not have it\n")
+@pytest.fixture
+def on_pythons_of_the_future(repository, tmp_path):
+    """Runs a script on the Pythons of a project that names only some that no machine has."""
+    classifiers = [f'"Programming Language :: Python :: {version}",\n' for version in ("3.98", "3.99")]
+    (tmp_path / "pyproject.toml").write_text("".join(classifiers))
+
+    def run(script):
+        command = [repository / ".ci" / script, tmp_path / "environments", "2", "tests"]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+    return run
+
+
+NO_PYTHON = "This machine has none of the Pythons that pyproject.toml names: 3.98 3.99\n"
+
+
+def test_versions_that_a_machine_lacks_are_named(on_pythons_of_the_future):
+    done = on_pythons_of_the_future("test-versions")
+    verdict = "not run: this machine does not have it"
+    assert (done.returncode, done.stderr) == (0, NO_PYTHON)
+    assert done.stdout == f"== summary\nPython 3.98  {verdict}\nPython 3.99  {verdict}\n"
+
+
+def test_the_oldest_packages_are_not_tested_on_a_python_that_the_project_does_not_name(on_pythons_of_the_future):
+    done = on_pythons_of_the_future("test-lowest")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", NO_PYTHON)
 
 
 def test_ci_gives_the_tests_nothing_that_a_stranger_does_not_have(repository):

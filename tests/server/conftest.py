@@ -120,7 +120,7 @@ def client(root):
         yield found
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def serving():
     """Start further servers: ``with serving(root, max_runs=1) as client``."""
     return running

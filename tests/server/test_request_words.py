@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import attractor_nb
-from attractor_nb.server.request_words import in_requests, reason_in_requests, report_in_requests
+from attractor_nb import Outcome, Pipeline
+from attractor_nb.server.request_words import in_requests, reason_in_requests, report_in_requests, view_in_requests
 
 CALL = re.compile(
     r"\b(?:run|pipeline|Run|Pipeline|ProviderBackend|QueueInterviewer|Path|resume)\b(?:\.\w+)*\(|(?<!inputs)=(?:True|…|[\[{])"
@@ -101,3 +102,58 @@ def test_findings_of_an_answer_name_no_call(client):
     found = client.post("/validate", {"source": source}).json()["diagnostics"]
     assert found[0]["fix"] == "register it: a run in Python can have it"
     assert not [one for one in found if CALL.search(one["fix"] + one["report"])]
+
+
+def test_values_of_a_run_stay_in_a_view():
+    said, answer = "it ended (run.resume())", [{"reason": "it ended (run.resume())"}]
+    view = {"steps": [{"reason": said, "problems": [said], "context": {"reason": said}, "response": said}]}
+    turned = "it ended (POST /pipelines/{id}/resume)"
+    expected = {"reason": turned, "problems": [turned], "context": {"reason": said}, "response": said}
+    assert view_in_requests(view) == {"steps": [expected]}
+    assert view_in_requests({"outputs": answer}) == {"outputs": answer}
+
+
+REFUSED = "digraph demo { start [shape=Mdiamond] plan [prompt=x] done [shape=Msquare] start -> plan -> done }"
+
+
+def refuses(node, prompt, context):
+    return Outcome.fail('the plan was refused (run.inspect("plan") shows it)')
+
+
+@pytest.fixture(scope="module")
+def at_refused(tmp_path_factory, serving):
+    """A server of a run and a map whose stages failed with a remedy in Python."""
+    root = tmp_path_factory.mktemp("refused")
+    pipeline = Pipeline(REFUSED, backend=refuses)
+    pipeline.run(logs_root=root / "one", wait=True, durability="fast")
+    pipeline.map([{"n": "1"}], map_dir=root / "map", wait=True, durability="fast")
+    with serving(root) as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/pipelines",
+        "/rows",
+        "/pipelines/one",
+        "/pipelines/one/stages/plan",
+        "/pipelines/one/inspection?node=plan",
+        "/pipelines/one/inspection?edge=9",
+        "/pipelines/one/graph?format=json",
+        "/pipelines/one/replay",
+        "/pipelines/one/timeline",
+        "/pipelines/one/comparison?other=map~row-00000",
+        "/maps/map?with_page=true",
+        "/maps/map/comparison?other=map&with_page=true",
+    ],
+)
+def test_a_view_of_a_failed_run_names_no_call(at_refused, path):
+    answer = at_refused.get(path)
+    assert answer.status_code == 200, answer.text
+    assert not CALL.search(answer.text.replace('\\"', '"'))
+
+
+def test_the_records_of_a_failed_run_stay_as_they_were_written(at_refused):
+    errors = {one["data"]["error"] for one in at_refused.events("one") if one["data"].get("error")}
+    assert errors == {'the plan was refused (run.inspect("plan") shows it)'}

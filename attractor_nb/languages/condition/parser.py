@@ -134,6 +134,8 @@ def _meant(literal: str) -> tuple[str, str] | None:
     if _OTHER_NUMBER.fullmatch(literal):
         number = format(Decimal(literal).normalize(), "f")
         return f"the number {number}", number
+    if literal in {"null", "None"}:
+        return "a missing value", '""'
     return None
 
 

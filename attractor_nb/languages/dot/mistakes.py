@@ -110,9 +110,6 @@ _AFTER_AN_ID: Final = frozenset(
     {"ARROW", "LBRACK", "SEMICOLON", "RBRACE", "ATTR", "ID", "NODE", "EDGE", "GRAPH", "SUBGRAPH", "$END"}
 )
 
-BRACE_OPEN: Final = '"{" is never closed'
-"""Message of the one mistake that is met at the end of a text and points to an earlier place."""
-
 WORDS: Final = {
     "DIGRAPH": '"digraph"',
     "GRAPH": '"graph"',
@@ -255,7 +252,10 @@ def structure_mistake(
         before = ("LAST_RBRACE", before[1], before[2])
     if kind == "$END" and braces:
         return DotSyntaxError(
-            BRACE_OPEN, source.span(braces[-1], braces[-1] + 1), hint='add "}" where the graph or group ends'
+            '"{" is never closed',
+            source.span(braces[-1], braces[-1] + 1),
+            hint='add "}" where the graph or group ends',
+            is_brace_open=True,
         )
     shown = WORDS[kind] if kind not in {"ID", "NAME", "ATTR"} else _quoted(source.text[start:end])
     row = next(

@@ -21,7 +21,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from attractor_nb.errors import DotSyntaxError
-from attractor_nb.languages.dot.mistakes import BRACE_OPEN
 from attractor_nb.languages.dot.parser import parse_syntax
 
 if TYPE_CHECKING:
@@ -38,10 +37,12 @@ MAX_CHARACTERS: Final = 4_000_000
 _STRING: Final = r'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)(?:"|\\?\Z)'
 _REGION: Final = r"/\*[^*]*+(?>(?:\*(?!/)[^*]*+)*)(?:\*/|\Z)"
 # One that is never closed is a token, too: a search that began again at each quote would take the square of the time.
-_TOKEN: Final = re.compile(rf"{_STRING}|{_REGION}|//[^\n]*+|\#[^\n]*+|[\[\]{{}};]|\n\s*+", re.DOTALL)
+_COMMENT: Final = r"(?://|\#)[^\n]*+"
+_LINE_ENDS: Final = rf"(?P<line_end>(?:(?:{_REGION}[ \t\r]*+|{_COMMENT})?\n\s*+)++)"  # with the comments before them
+_TOKEN: Final = re.compile(rf"{_STRING}|{_LINE_ENDS}|{_REGION}|{_COMMENT}|[\[\]{{}};]", re.DOTALL)
 _MARK: Final = re.compile(r"[\[\]{};\n]")
-_CONTINUES: Final = re.compile(r"\s*(?:\[|->)")
-_IS_CONTINUED: Final = re.compile(r"(?:->|\b(?:node|edge|graph|subgraph))\s*\Z")
+_CONTINUES: Final = re.compile(r"\[|->")
+_IS_CONTINUED: Final = re.compile(r"(?:->|\b(?:node|edge|graph|subgraph))\Z")
 _NEXT_GRAPH: Final = re.compile(r"(?:strict\s+)?digraph\b")
 _BEGINS_STATEMENT: Final = re.compile(
     r"[ \t\r]*(?:[A-Za-z_]\w*[ \t]*(?:\[|->)|(?:subgraph|digraph)\b|\}[ \t\r;]*(?:\n|\Z))"
@@ -96,7 +97,7 @@ class _Search:
         """The best reading of a text without the statement of a mistake; None if nothing is read past it."""
         best: _Reading | None = None
         at = _offset(mistake, text)
-        for copy in _copies(text, at, is_brace_open=mistake.message == BRACE_OPEN):
+        for copy in _copies(text, at, is_brace_open=mistake.is_brace_open):
             if best is not None and copy.is_last_resort:
                 break
             self._left -= len(text)
@@ -141,7 +142,7 @@ def read_rest(source: SourceText, first: DotSyntaxError, *, is_strict: bool) -> 
 
 def _offset(mistake: DotSyntaxError, text: str) -> int:
     """The offset up to which a text was read."""
-    if mistake.span is None or mistake.message == BRACE_OPEN:
+    if mistake.span is None or mistake.is_brace_open:
         return len(text)
     return mistake.span.start
 
@@ -182,16 +183,18 @@ def _place(text: str, at: int) -> _Place:
             start, depth, has_brace = token.end(), depth + 1, True
         elif mark == "}":
             start, depth, last_brace = token.end(), depth - 1, token.start()
-        elif mark == ";" or (mark[0] == "\n" and not _is_inside_statement(text, token.start())):
+        elif mark == ";" or (token["line_end"] and not _is_inside_statement(text, *token.span())):
             start = token.end()
     return _Place(start, depth, last_brace, has_brace)
 
 
-def _is_inside_statement(text: str, newline: int) -> bool:
-    """True if the lines before and after a line end belong together."""
-    return _CONTINUES.match(text, newline) is not None or bool(
-        _IS_CONTINUED.search(text[max(0, newline - 80) : newline])
-    )
+def _is_inside_statement(text: str, end: int, begin: int) -> bool:
+    """True if the line that ends at an offset, and the one that begins at another, belong together."""
+    if _CONTINUES.match(text, begin):
+        return True
+    while end and text[end - 1].isspace():
+        end -= 1
+    return _IS_CONTINUED.search(text, max(0, end - len("subgraph")), end) is not None
 
 
 def _balanced_end(text: str, start: int, at: int) -> int:

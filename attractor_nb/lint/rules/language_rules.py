@@ -150,10 +150,11 @@ def literal_unquoted(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.WARNING, is_local=True)
 def literal_spelling(survey: Survey) -> Iterator[Finding]:
-    r"""A literal resembles a truth value or a number, but is not spelled as in JSON.
+    r"""A literal resembles a truth value, a number or a missing value, but is spelled otherwise.
 
-    `true` and `false` match truth values, `3` matches 3 and 3.0 (ruling 50). `True` and `03` match only texts that are
-    spelled so; put such a literal in quotes if that text is meant.
+    `true` and `false` match truth values, `3` matches 3 and 3.0 (ruling 50), `""` matches a value that is missing or
+    null. `True`, `03` and `null` match only texts that are spelled so; put such a literal in quotes if that text is
+    meant.
 
     Bad:
 

@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from attractor_nb.errors import OptionError
 
@@ -57,6 +57,7 @@ class Namer(Protocol):
 HOSTS: Final = {"marimo": "attractor_nb.notebook.marimo_host"}
 """Hosts that load no extension: by the host's module, ours whose ``register()`` returns whether it could."""
 
+T = TypeVar("T")
 Presenter = Callable[[Presentable], None]
 WidgetMaker = Callable[[Any], Any]
 _presenters: list[Presenter] = []
@@ -69,36 +70,37 @@ _registered_hosts: set[str] = set()
 _registering = threading.Lock()
 
 
+def _registered(registry: list[T], thing: T) -> Callable[[], None]:
+    """Add a thing; returns how to remove it, once."""
+    registry.append(thing)
+
+    def remove() -> None:
+        if thing in registry:
+            registry.remove(thing)
+
+    return remove
+
+
 def register_presenter(
     presenter: Presenter, waiting_rule: WaitingRule | None = None, click_rule: ClickRule | None = None
 ) -> Callable[[], None]:
     """Show every run that starts from now on; returns how to stop that."""
-    _presenters.append(presenter)
+    removals = [_registered(_presenters, presenter)]
     if waiting_rule is not None:
-        _waiting_rules.append(waiting_rule)
+        removals.append(_registered(_waiting_rules, waiting_rule))
     if click_rule is not None:
-        _click_rules.append(click_rule)
+        removals.append(_registered(_click_rules, click_rule))
 
     def remove() -> None:
-        if presenter in _presenters:
-            _presenters.remove(presenter)
-        if waiting_rule in _waiting_rules:
-            _waiting_rules.remove(waiting_rule)
-        if click_rule in _click_rules:
-            _click_rules.remove(click_rule)
+        for each in removals:
+            each()
 
     return remove
 
 
 def register_widget(make: WidgetMaker) -> Callable[[], None]:
     """Make runs widgets (``run.widget()``); returns how to stop that."""
-    _widget_makers.append(make)
-
-    def remove() -> None:
-        if make in _widget_makers:
-            _widget_makers.remove(make)
-
-    return remove
+    return _registered(_widget_makers, make)
 
 
 def widget_of(run: Presentable) -> Any:
@@ -140,13 +142,7 @@ def registered_interviewer(name: object) -> Interviewer | None:
 
 def register_namer(namer: Namer) -> Callable[[], None]:
     """Have words about runs use the names that the user has; returns how to stop that."""
-    _namers.append(namer)
-
-    def remove() -> None:
-        if namer in _namers:
-            _namers.remove(namer)
-
-    return remove
+    return _registered(_namers, namer)
 
 
 def name_of(thing: object, *, of_run: bool = False) -> str:

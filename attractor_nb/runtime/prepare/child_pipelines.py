@@ -429,11 +429,14 @@ def prepare(source: Source, preparation: Preparation, files: TextFiles) -> Prepa
         files: Those that its texts may name.
     """
     text = read_source(source)
-    document = None if isinstance(text, Graph) else examine_dot(text, strict=preparation.is_strict)
-    if isinstance(document, BrokenText):
-        raise _with_findings_of_rest(document, preparation, files)
-    parsed = text if isinstance(text, Graph) else document.graph if document else None
-    assert parsed is not None, "a source is a graph or has one"
+    document: DotDocument | None = None
+    if isinstance(text, Graph):
+        parsed = text
+    else:
+        examined = examine_dot(text, strict=preparation.is_strict)
+        if isinstance(examined, BrokenText):
+            raise _with_findings_of_rest(examined, preparation, files)
+        document, parsed = examined, examined.graph
     put_in, text_problems = files.put_in(parsed)
     graph = _transformed(put_in, (*built_in_transforms(), *preparation.transforms))
     family = preparation.find_children(graph) if preparation.find_children else Family[Any]()

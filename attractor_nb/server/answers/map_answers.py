@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.errors import RunNotFound
 from attractor_nb.languages.condition.parser import value_text
 from attractor_nb.server.replies import Reply
+from attractor_nb.server.request_words import reason_in_requests
 from attractor_nb.server.response_models import MapChoice, MapComparisonState, MapParts, MapState
 from attractor_nb.server.server_runs import row_id
 from attractor_nb.storage.map_directory import is_map
@@ -16,7 +17,6 @@ from attractor_nb.studio.history.history_table import holds_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from attractor_nb.maps.stored_map import MapRecord, RecordedRow
     from attractor_nb.server.request_calls import Call
@@ -28,10 +28,9 @@ def get_map(call: Call) -> Reply:
     """A map and a part of its rows, those that failed first."""
     from attractor_nb.maps.compare_maps import side_plain  # noqa: PLC0415 - see serving.py
     from attractor_nb.maps.map_page import failures_first, fitting_limit  # noqa: PLC0415 - as above
-    from attractor_nb.maps.stored_map import read_map_record  # noqa: PLC0415 - as above
 
     map_id, query = call.path["id"], call.query
-    record = read_map_record(_map_place(call.server.service, map_id))
+    record = _record(call.server.service, map_id)
     fitting = [row for row in failures_first(record.rows) if _is_wanted(row, query)]
     shown = fitting[query.offset : query.offset + query.limit]
     limit = fitting_limit(shown)
@@ -51,11 +50,11 @@ def get_map(call: Call) -> Reply:
 
 def get_map_comparison(call: Call) -> Reply:
     """The differences of two maps, and a part of the rows that differ."""
-    from attractor_nb.maps.compare_maps import compare_maps  # noqa: PLC0415 - see serving.py
+    from attractor_nb.maps.compare_maps import MapComparison  # noqa: PLC0415 - see serving.py
     from attractor_nb.maps.map_page import fitting_limit  # noqa: PLC0415 - as above
 
     service, map_id, query = call.server.service, call.path["id"], call.query
-    compared = compare_maps(_map_place(service, map_id), _map_place(service, query.other))
+    compared = MapComparison(_record(service, map_id), _record(service, query.other))
     shown = compared.differing[query.offset : query.offset + query.limit]
     limit = fitting_limit(row for pair in shown for row in (pair.a, pair.b) if row is not None)
     plain = compared.to_plain(shown)
@@ -76,12 +75,16 @@ def get_map_comparison(call: Call) -> Reply:
     )
 
 
-def _map_place(service: RunService, map_id: str) -> Path:
-    """The directory of a map."""
+def _record(service: RunService, map_id: str) -> MapRecord:
+    """A map, its reasons in requests."""
+    from attractor_nb.maps.stored_map import read_map_record  # noqa: PLC0415 - see serving.py
+
     place = service.place(map_id)
     if not is_map(place):
         raise RunNotFound(f"{map_id} is not a map", hint=f"GET /pipelines/{map_id} shows a run")
-    return place
+    record = read_map_record(place)
+    record.view.reason = reason_in_requests(record.view.reason)
+    return replace(record, rows=tuple(replace(row, reason=reason_in_requests(row.reason)) for row in record.rows))
 
 
 def _is_wanted(row: RecordedRow, query: MapQuery) -> bool:

@@ -24,7 +24,7 @@ from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.answers_from_elsewhere import can_be_answered, deliver_answer
 from attractor_nb.server.event_channel import EventReader
 from attractor_nb.server.replies import Problem, Reply
-from attractor_nb.server.request_words import in_requests, reason_in_requests
+from attractor_nb.server.request_words import in_requests, reason_in_requests, view_in_requests
 from attractor_nb.server.response_models import (
     AnswerTaken,
     ArtifactLine,
@@ -102,7 +102,7 @@ def status_of(service: RunService, run_id: str) -> PipelineStatus:
             nodes=len(run.graph.nodes) if run else 0,
             visited=len(run.visits) if run else 0,
         ),
-        states=view.to_plain() if view else {},
+        states=view_in_requests(view.to_plain()) if view else {},
         line=_line(run, summary, is_live=facts["is_live"]),
         questions=_question_count(service, run_id),
         links=links_of(run_id),
@@ -118,7 +118,7 @@ def graph_of(run: Run, form: str) -> Reply:
         return Reply(redacted(run.pipeline.to_dot()), media_type=DOT_TYPE)
     if form == "mermaid":
         return Reply(run.to_mermaid(), media_type=MERMAID_TYPE)
-    return Reply({**plain_graph(run.graph), "states": run.view.to_plain()})
+    return Reply({**plain_graph(run.graph), "states": view_in_requests(run.view.to_plain())})
 
 
 def plain_graph(graph: Graph) -> dict[str, Any]:
@@ -189,7 +189,7 @@ def _line(run: Run | None, summary: RunSummary, *, is_live: bool) -> dict[str, A
     line = status_line(run.view, run.graph, started=_seconds(str(since)), now=time.time())
     if not is_live and not run.view.status.is_ended:  # its process is gone: its time has stopped
         line |= {"status": "interrupted", "is_ended": True, "elapsed": summary.duration or 0.0}
-    return line
+    return line | {"node": reason_in_requests(line.get("node", ""))}
 
 
 def _seconds(moment: str) -> float:
@@ -236,7 +236,7 @@ def _facts(run_id: str, summary: RunSummary, live: Run | None) -> dict[str, Any]
         "mark": redacted(marks.words),
         **redacted_value(marks.to_facts()),
         "lineage": summary.lineage,
-        "note": redacted(summary.note),
+        "note": redacted(reason_in_requests(summary.note)),
         "is_here": live is not None,
         "is_live": summary.is_live or live is not None,
         "is_resumable": summary.is_resumable and live is None and not is_row(run_id),
@@ -270,14 +270,14 @@ def stage_of(run: Run, node: str, asked: StageQuery) -> StageInspection:
 
 def plain_stage(run: Run, node: str, asked: StageQuery) -> dict[str, Any]:
     """The same as the inspector shows it; where it lies on this machine is left out."""
-    return stage_of(run, node, asked).to_plain(with_place=False)
+    return view_in_requests(stage_of(run, node, asked).to_plain(with_place=False))
 
 
 def inspection_of(run: Run, asked: InspectionQuery) -> dict[str, Any]:
     """The answer to a front-end's inspector; ``problems`` names the parts that cannot be answered."""
     from attractor_nb.studio.inspect.inspect_run import answer_inspection  # noqa: PLC0415 - see serving.py
 
-    return answer_inspection(run, asked.model_dump(), with_place=False)
+    return view_in_requests(answer_inspection(run, asked.model_dump(), with_place=False))
 
 
 def stage_file(run: Run, node: str, name: str, asked: StageQuery) -> StageFileText:

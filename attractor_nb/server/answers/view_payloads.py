@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.model.events import InterviewCompleted, InterviewTimeout
@@ -10,6 +11,7 @@ from attractor_nb.redaction import redacted
 from attractor_nb.server.answers.run_answers import all_questions, stored_run
 from attractor_nb.server.event_channel import EventReader
 from attractor_nb.server.replies import Problem, Reply
+from attractor_nb.server.request_words import reason_in_requests, view_in_requests
 from attractor_nb.server.response_models import (
     ComparisonState,
     Drawing,
@@ -108,13 +110,14 @@ def get_answers(call: Call) -> Reply:
 def get_timeline(call: Call) -> Reply:
     """Timeline of a run, as a picture with words, and the time of each node."""
     run_id = call.path["id"]
-    return Reply(TimelineState(id=run_id, **timeline_values(stored_run(call.server.service, run_id).timeline())))
+    shown = stored_run(call.server.service, run_id).timeline()
+    return Reply(TimelineState(id=run_id, **view_in_requests(timeline_values(shown, reason_in_requests))))
 
 
 def get_replay(call: Call) -> Reply:
     """All that happened in a run, moment by moment."""
     run_id = call.path["id"]
-    return Reply(ReplayState(id=run_id, **stored_run(call.server.service, run_id).replay().values()))
+    return Reply(ReplayState(id=run_id, **view_in_requests(stored_run(call.server.service, run_id).replay().values())))
 
 
 def get_comparison(call: Call) -> Reply:
@@ -125,12 +128,13 @@ def get_comparison(call: Call) -> Reply:
     service, run_id, other = call.server.service, call.path["id"], call.query.other
     compared = run_diff(stored_run(service, run_id), stored_run(service, other)).compared
     values = comparison_values(compared, text_chars=PLAIN_TEXT_CHARS)
-    return Reply(ComparisonState(id=run_id, other=other, **values))
+    return Reply(ComparisonState(id=run_id, other=other, **view_in_requests(values)))
 
 
 def _row(service: RunService, index: int, summary: RunSummary) -> dict[str, Any]:
     live = service.live(summary.logs_root.name)
-    row = run_plain(index, summary, summary.logs_root.name)
+    told = replace(summary, note=reason_in_requests(summary.note))
+    row = run_plain(index, told, summary.logs_root.name)
     if row["is_live"]:  # the manifest says this of a run that has ended
         row |= {"took": "", "duration": None, "stages": None}
     if live is None or live.is_done:

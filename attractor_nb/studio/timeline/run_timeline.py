@@ -56,9 +56,14 @@ class RunTimeline(DisplayedPicture):
         return str(self.table)
 
 
-def timeline_values(shown: RunTimeline) -> dict[str, Any]:
-    """The values for a front-end's timeline of a run, without secrets, but for its graph."""
-    run, timeline = shown.run, shown.timeline
+def timeline_values(shown: RunTimeline, words: Callable[[str], str] = str) -> dict[str, Any]:
+    """The values for a front-end's timeline of a run, without secrets, but for its graph.
+
+    Args:
+        shown: The timeline.
+        words: The reason of a failure in the words of the front-end.
+    """
+    run, timeline = shown.run, shown.timeline.reworded(words)
     heats: dict[str, Any] = {}
     for by in MEASURES:
         found = heat(run, by)

@@ -6,7 +6,7 @@ attempts, and dotted ones for waits for users. Time in which the run was inactiv
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,7 +30,7 @@ from attractor_nb.views.summary_line import duration_text
 from attractor_nb.views.table import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from attractor_nb.decisions.history.journal import AttemptRecord, Journal, VisitRecord
 
@@ -134,6 +134,15 @@ class Timeline:
     def bars(self) -> Iterator[Bar]:
         """All bars, lane by lane."""
         return (bar for lane in self.lanes for bar in lane.bars)
+
+    def reworded(self, words: Callable[[str], str]) -> Timeline:
+        """The same, the reason of each failure in the words of a front end."""
+
+        def said(bar: Bar) -> Bar:
+            calls = tuple(replace(call, error=words(call.error)) for call in bar.calls)
+            return replace(bar, reason=words(bar.reason), calls=calls)
+
+        return replace(self, lanes=tuple(TimelineLane(lane.key, list(map(said, lane.bars))) for lane in self.lanes))
 
 
 def timeline_of(

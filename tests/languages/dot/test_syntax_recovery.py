@@ -68,6 +68,20 @@ def test_of_a_text_whose_other_statements_are_more_than_a_graph_may_have_only_th
     assert [other.message for other in found.error.others] == ["a value is missing after label ="]
 
 
+@pytest.mark.parametrize("rest", ["", " " * 100, " // why", "  // why\n  // so", " /* why */", "\n" * 100])
+def test_a_statement_goes_on_behind_an_arrow_at_the_end_of_a_line(rest: str) -> None:
+    mistakes, read = examined(f"digraph {{\n  a ->{rest}\n  b [prompt=]\n  c -> d\n}}")
+
+    assert [message for _, message in mistakes] == ["a value is missing after prompt ="]
+    assert [(edge.source, edge.target) for edge in read.graph.edges] == [("c", "d")]
+
+
+def test_the_end_of_a_long_line_is_no_keyword() -> None:
+    _, read = examined(f"digraph {{\n  my_node{' ' * 76}\n  b [prompt=]\n  c -> d\n}}")
+
+    assert list(read.graph.nodes) == ["my_node"]
+
+
 def test_one_error_reports_them_all() -> None:
     with pytest.raises(DotSyntaxError) as caught:
         parse_dot(SEVERAL, name="g.dot")

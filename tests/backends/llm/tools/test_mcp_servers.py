@@ -431,7 +431,9 @@ def test_a_message_that_nobody_waits_for_any_more_is_dropped():
         incoming, read = anyio.create_memory_object_stream(1)
         read.close()
         _Lines(incoming).take(b'{"jsonrpc": "2.0", "method": "ping"}\n' * 2)
+        kept_without_a_reader = incoming.statistics().current_buffer_used
         incoming.close()
         _Lines(incoming).take(b'{"jsonrpc": "2.0", "method": "ping"}\n')
+        return kept_without_a_reader, incoming.statistics().current_buffer_used
 
-    asyncio.run(main())
+    assert asyncio.run(main()) == (0, 0)
