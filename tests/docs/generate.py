@@ -4,7 +4,8 @@
 
 docs/errors.md comes from the tables of malformed sources, docs/rules.md from the docstrings of the lint
 rules, docs/options.md from the options of runs, maps and pipelines, two tables of docs/language.md from
-the tables of shapes and attributes, and the table of hosts in docs/platforms.md from marks of tests. A test compares. hatch_build.py makes the files of the extension of JupyterLab.
+the tables of shapes and attributes, the table of hosts in
+docs/platforms.md from marks of tests, and that of docs/statistics.md from simulations. A test compares. hatch_build.py makes the files of the extension of JupyterLab.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.prepare.run_options import RunOptions
 from hatch_build import SCOPES, TYPES, default_of, meaning_of
 from tests.docs.hosts import FEATURES, extras_rows, hosts_rows, reason_numbers
+from tests.evaluation.statistics_table import statistics_table
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
@@ -108,6 +110,11 @@ def platforms_page(now: str) -> str:
     reasons = "\n".join(f"{number}. {reason}" for reason, number in reason_numbers().items())
     extras = table(["extra", "for", "calls that name it where it is missing"], extras_rows())
     return with_generated(now, hosts=table(["", *FEATURES], hosts_rows()) + "\n" + reasons + "\n", extras=extras)
+
+
+def statistics_page(now: str) -> str:
+    """The page with its table of simulations made anew; everything else is written by hand."""
+    return with_generated(now, simulations=statistics_table() + "\n")
 
 
 def with_generated(now: str, **parts: str) -> str:
@@ -266,6 +273,7 @@ PAGES: dict[str, Callable[[str], str]] = {
     "docs/rules.md": lambda now: rules_page(),
     "docs/options.md": lambda now: options_page(),
     "docs/platforms.md": platforms_page,
+    "docs/statistics.md": statistics_page,
 }
 """Each generated file as a function of what is written there now."""
 

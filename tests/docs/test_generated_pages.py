@@ -23,7 +23,11 @@ def load_generator():
 PAGES = load_generator().PAGES
 
 
-@pytest.mark.parametrize("name", PAGES)
+SLOW = "docs/statistics.md"
+"""Its simulations take 20 s."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.campaign] * (name == SLOW)) for name in PAGES])
 def test_the_page_is_fresh(name):
     now = (REPOSITORY / name).read_text("utf-8")
     assert now == PAGES[name](now), "run `make docs`"

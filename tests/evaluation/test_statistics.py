@@ -403,8 +403,22 @@ def test_an_argument_out_of_range_is_refused(call, message):
 # Simulations. The standard error of a share of 2,000 near 5 % is half a per cent: a limit has two of them.
 
 
+QUICK = {"share", "paired_shares", "mcnemar", "smallest_visible_share"}
+"""Simulated in a second or two; those of the others take 20 s and are a part of the campaign."""
+
+
+def marks(of):
+    return [] if of in QUICK else [pytest.mark.campaign]
+
+
 def settings(kind):
-    return [pytest.param(one, id=f"{one.of}: {one.data}") for one in SETTINGS if one.kind == kind]
+    return [
+        pytest.param(
+            one, id=f"{one.of}: {one.data}", marks=[pytest.mark.campaign] if kind == BOOTSTRAP else marks(one.of)
+        )
+        for one in SETTINGS
+        if one.kind == kind
+    ]
 
 
 # A share of few rows takes few values, so the coverage of its interval jumps with the rate. That t covers less over skewed
@@ -419,7 +433,9 @@ def test_an_interval_covers_the_truth_at_its_level(setting):
     assert least <= measured(setting) <= MOST_COVERED.get(setting.of, 0.97)
 
 
-@pytest.mark.parametrize("of", sorted({one.of for one in SETTINGS if one.kind == INTERVAL}))
+@pytest.mark.parametrize(
+    "of", [pytest.param(of, marks=marks(of)) for of in sorted({one.of for one in SETTINGS if one.kind == INTERVAL})]
+)
 def test_intervals_cover_the_truth_at_their_level_in_the_mean_of_the_settings(of):
     found = [measured(one) for one in SETTINGS if one.kind == INTERVAL and one.of == of]
     assert 0.93 <= sum(found) / len(found) <= 0.97
