@@ -3,26 +3,36 @@
     python tests/notebooks/record_cassettes.py
 
 The answers of notebook 7 are those below, written by hand; the scripted server of tests/backends/llm gives them in
-the forms of the providers. Those of notebook 16 are the words of the model on this machine, and its commands are run:
-``record_cassettes.py local`` takes a minute or more. No key is needed, and nothing leaves this machine.
+the forms of the providers. Those of notebook 17 are written by hand in notebooks/cassettes/replies.jsonl: ``replies``.
+Those of notebook 16 are the words of the model on this machine, and its commands are run: ``local`` takes a minute or
+more. No key is needed, and nothing leaves this machine.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib.util
+import json
 import os
 import sys
 import tempfile
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import nbformat
 
 from attractor_nb import Pipeline
+from attractor_nb.evaluation.scorers import matches
+
+if TYPE_CHECKING:
+    from attractor_nb import Context, Node
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 NOTEBOOK = REPOSITORY / "notebooks" / "07_models_and_stylesheets.ipynb"
 CASSETTE = REPOSITORY / "notebooks" / "cassettes" / "release.json"
+BETTER = REPOSITORY / "notebooks" / "17_is_it_better.ipynb"
+REPLIES = REPOSITORY / "notebooks" / "cassettes" / "replies.json"
 EXAMPLE = REPOSITORY / "examples" / "ticket_to_release.dot"
 TICKET = REPOSITORY / "notebooks" / "cassettes" / "ticket.json"
 PARAMS = {"ticket": "0.1 + 0.2 is printed as 0.30000000000000004"}
@@ -41,11 +51,16 @@ ANSWERS = (
 )
 
 
-def pipeline_of(notebook: Path, cell_id: str) -> str:
-    """The DOT text of a cell."""
+def cell_of(notebook: Path, cell_id: str) -> str:
+    """The source of a cell."""
     cells = nbformat.read(notebook, as_version=4).cells
     (source,) = [cell.source for cell in cells if cell.id == cell_id]
-    return source.split("\n", 1)[1]
+    return source
+
+
+def pipeline_of(notebook: Path, cell_id: str) -> str:
+    """The DOT text of a cell."""
+    return cell_of(notebook, cell_id).split("\n", 1)[1]
 
 
 def record(target: Path = CASSETTE) -> None:
@@ -90,6 +105,30 @@ def record_local(target: Path = TICKET) -> None:
         )
 
 
+def record_replies(target: Path = REPLIES) -> None:
+    """Run both variants of notebook 17 with the replies that are written by hand."""
+    rows = [json.loads(line) for line in target.with_suffix(".jsonl").read_text("utf-8").splitlines()]
+    replies = {row["ticket"]: row for row in rows}
+    guided: dict[str, str] = ast.literal_eval(cell_of(BETTER, "guided").split("=", 1)[1].strip())
+
+    def write(node: Node, prompt: str, context: Context) -> str:
+        own = replies[str(context["ticket"])]
+        return own["guided" if guided["reply.prompt"].split("$")[0] in prompt else "plain"]
+
+    target.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory() as place:
+        Pipeline(pipeline_of(BETTER, "desk")).compare(
+            {"guided": guided},
+            [{"id": row["id"], "ticket": row["ticket"]} for row in rows],
+            matches("."),
+            backend=write,
+            cassette=target,
+            cassette_mode="auto",
+            runs_dir=place,
+            is_shown=False,
+        )
+
+
 def _load(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
@@ -100,4 +139,4 @@ def _load(path: Path) -> ModuleType:
 
 
 if __name__ == "__main__":
-    record_local() if sys.argv[1:] == ["local"] else record()
+    {"": record, "local": record_local, "replies": record_replies}["".join(sys.argv[1:])]()
