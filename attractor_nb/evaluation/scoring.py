@@ -98,9 +98,8 @@ class Scoring:
         return self.rows[number % len(self.rows)]
 
     async def follow(self, result: RowResult) -> Usage:
-        """Score a row of the map that has ended."""
+        """Score a row of the map that has ended; returns the cost of its scores, those of earlier sessions too."""
         judged, problem = await asyncio.to_thread(self._judged, result)
-        spent = Usage()
         lines: list[ScoreLine] = []
         found: list[Score] = []
         for scorer in self.scorers:
@@ -112,7 +111,8 @@ class Scoring:
         self.scores[result.row] = found
         if lines and self._log is not None:
             await asyncio.to_thread(self._log.append, [line.to_plain() for line in lines])
-        return spent
+        cost = sum(score.cost_usd for score in found)
+        return Usage(cost_usd=cost) if cost else Usage()
 
     async def _made(self, scorer: Scorer, judged: Judged, problem: str) -> list[Score]:
         is_judging = "output" in scorer.takes and judged.result.status != "fail"
