@@ -15,6 +15,8 @@ MOST_FIELD_LEVELS: Final = 5
 """How deep the fields of a schema are looked up."""
 _COMBINING: Final = ("$ref", "allOf", "anyOf", "oneOf")
 _SCALARS: Final = frozenset({"string", "integer", "number", "boolean", "null"})
+_LISTED: Final = {"boolean": (True, False), "null": (None,)}
+"""Values of the types that have few."""
 _OBJECT: Final = "object"
 _ARRAY: Final = "array"
 _OPENING: Final = frozenset(
@@ -119,6 +121,33 @@ def fields_within(parts: Sequence[Any], whole: Any, names: Sequence[str]) -> lis
     for name in names:
         parts = [inner for each in _alternatives(parts, whole) for inner in _below(each, name, whole)]
     return list(parts)
+
+
+def listed_values(parts: Iterable[Any], whole: Any) -> list[Any] | None:
+    """The only values that schemas allow, as far as they list them; None where a value may be another.
+
+    >>> schema = {"anyOf": [{"enum": ["low", "high"]}, {"type": "null"}]}
+    >>> listed_values([schema], schema), listed_values([{"type": "string"}], True)
+    (['low', 'high', None], None)
+    """
+    found = list[Any]()
+    for part in _alternatives(parts, whole):
+        if "const" in part:
+            found.append(part["const"])
+        elif "enum" in part:
+            found += pieces_of(part["enum"])
+        elif not _is_combined(part, whole):
+            types = _types(part)
+            if not types or not types <= _LISTED.keys():
+                return None
+            found += [value for each in sorted(types) for value in _LISTED[each]]
+    return None if any(isinstance(each, dict | list) for each in found) else found
+
+
+def _is_combined(part: dict[str, Any], whole: Any) -> bool:
+    """Whether the alternatives of a part of a schema, which are looked at beside it, say what its values are."""
+    refers = "$ref" in part and bool(referred(str(part["$ref"]), whole))
+    return refers or any(pieces_of(part.get(keyword)) for keyword in ("allOf", "anyOf", "oneOf"))
 
 
 def _alternatives(parts: Iterable[Any], whole: Any) -> list[dict[str, Any]]:

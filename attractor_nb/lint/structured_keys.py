@@ -9,7 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from attractor_nb.decisions.response_schemas import as_object, is_schema_name, parts_of
-from attractor_nb.decisions.schema_fields import MissingField, fields_within, keys_of_fields, missing_field
+from attractor_nb.decisions.schema_fields import (
+    MissingField,
+    fields_within,
+    keys_of_fields,
+    listed_values,
+    missing_field,
+)
 from attractor_nb.model.bounded_json import read_bounded_json
 from attractor_nb.model.inputs import INPUTS_SCHEMA
 from attractor_nb.model.texts import suggestion
@@ -67,6 +73,24 @@ class StructuredKeys:
             yield key
             for each in found:
                 yield from keys_of_fields(each.parts, each.whole, key)
+
+    def values(self, key: str) -> list[Any] | None:
+        """The only values of a field, as schemas list them; None where it may have others.
+
+        Args:
+            key: The key, without ``context.``.
+        """
+        names, found = key.split("."), list[Any]()
+        for count in range(1, len(names)):
+            for each in self._structures.get(".".join(names[:count]), ()):
+                self._looks += each.size * (len(names) - count)
+                if self._looks > _MOST_LOOKS:
+                    return None
+                listed = listed_values(fields_within(each.parts, each.whole, names[count:]), each.whole)
+                if listed is None:
+                    return None
+                found += listed
+        return found or None
 
     def slip(self, key: str, node: Node | None = None) -> KeySlip | None:
         """The slip in a key; None for a key that names something, or for an unknown key.

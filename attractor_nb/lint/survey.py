@@ -187,11 +187,15 @@ class Survey:
         return [entry for entry in named if entry[2].strip()]
 
     @cached_property
+    def condition_texts(self) -> list[tuple[Edge | Node, str, str]]:
+        """All conditions: the edge or manager, its attribute and text."""
+        return [*((edge, "condition", text) for edge, text in self.conditional_edges), *self.manager_conditions]
+
+    @cached_property
     def conditions(self) -> dict[str, Condition | None]:
         """Each condition by its text; None where it does not parse."""
         conditions: dict[str, Condition | None] = {}
-        texts = [text for _, text in self.conditional_edges] + [text for _, _, text in self.manager_conditions]
-        for text in texts:
+        for _, _, text in self.condition_texts:
             if text not in conditions:
                 try:
                     conditions[text] = parse_condition(text)
@@ -200,26 +204,14 @@ class Survey:
         return conditions
 
     @cached_property
-    def condition_errors(self) -> list[tuple[Edge, ConditionSyntaxError]]:
-        """The errors of conditions, pointing into the outer text."""
-        errors: list[tuple[Edge, ConditionSyntaxError]] = []
-        for edge, text in self.conditional_edges:
-            if self.conditions[text] is None:
-                try:
-                    parse_condition(embedded_text(edge, "condition", text))
-                except ConditionSyntaxError as error:
-                    errors.append((edge, error))
-        return errors
-
-    @cached_property
-    def condition_notices(self) -> list[tuple[Edge, Diagnostic]]:
-        """The notices of the parsed conditions, pointing into the outer text."""
-        notices: list[tuple[Edge, Diagnostic]] = []
-        for edge, text in self.conditional_edges:
+    def condition_notices(self) -> list[tuple[Edge | Node, str, Diagnostic]]:
+        """The notices of the parsed conditions with the attribute of each, pointing into the outer text."""
+        notices: list[tuple[Edge | Node, str, Diagnostic]] = []
+        for thing, name, text in self.condition_texts:
             condition = self.conditions[text]
             if condition is not None and condition.notices:
-                read = parse_condition(embedded_text(edge, "condition", text))
-                notices.extend((edge, notice) for notice in read.notices)
+                read = parse_condition(embedded_text(thing, name, text))
+                notices.extend((thing, name, notice) for notice in read.notices)
         return notices
 
     @cached_property

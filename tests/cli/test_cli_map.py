@@ -87,8 +87,13 @@ def test_only_line_breaks_end_a_row_of_csv(command, sources, mark):
 
 @pytest.mark.parametrize(
     "text",
-    ["ticket;note\n1,5;one\n2;two\n", "ticket\tnote\n1,5\tone\n2\ttwo\n", '"ticket";"a, b"\n"1,5";one\n2;two\n'],
-    ids=["semicolon", "tab", "a comma within a name"],
+    [
+        "ticket;note\n1,5;one\n2;two\n",
+        "ticket\tnote\n1,5\tone\n2\ttwo\n",
+        '"ticket";"a, b"\n"1,5";one\n2;two\n',
+        "\ufeffsep=;\r\nticket;note\r\n1,5;one\r\n2;two\r\n",
+    ],
+    ids=["semicolon", "tab", "a comma within a name", "the line of Excel"],
 )
 def test_csv_with_another_separator_is_read(command, sources, text):
     (sources / "rows.csv").write_text(text)

@@ -1,6 +1,7 @@
 """Values that satisfy a ``response_schema``, and values that are only near it (ruling 26)."""
 
 import json
+import sys
 import time
 
 import pytest
@@ -227,3 +228,10 @@ def test_what_is_wrong_with_a_schema_is_told_in_the_same_words(schema):
     meta = Draft202012Validator(Draft202012Validator.META_SCHEMA, format_checker=Draft202012Validator.FORMAT_CHECKER)
     (first, *_) = meta.iter_errors(schema)
     assert schema_problem(json.dumps(schema)) == f"{first.message} (at {first.json_path})"
+
+
+def test_a_schema_is_not_called_checked_where_its_library_is_not_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
+    assert schema_problem('{"type": "object"}').startswith(
+        "no schema can be checked here: jsonschema-rs is not installed"
+    )

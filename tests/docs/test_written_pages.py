@@ -106,7 +106,7 @@ def test_the_pipeline_on_the_page_of_structured_answers_routes_as_it_says():
         assert "for billing: 41" in given[target]
 
 
-LITERALS = {"the truth value true": [True], "the number 3 or 3.0": [3, 3.0], "the text `3`": ["3"]}
+LITERALS = {"the truth value true": [True], "the number 3 or 3.0": [3, 3.0], "the text `3`": ["3"], "null": [None, ""]}
 
 
 def test_the_table_of_literals_is_true():
@@ -116,7 +116,7 @@ def test_the_table_of_literals_is_true():
         r"^\| ([^|]+) \| ([^|]+) \|$", section("structured-answers.md", "How a condition compares"), re.MULTILINE
     )
     values = dict.fromkeys([name for name, _ in rows[2:]])
-    assert len(values) == 5
+    assert len(values) == 6
     for name, cells in rows[2:]:
         matching, _, different = cells.partition("but not")
         for value in next(

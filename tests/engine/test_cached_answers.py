@@ -1,12 +1,14 @@
 """An answer of an earlier run counts only when everything that decided it is the same today (ruling 44)."""
 
 import asyncio
+import sys
 import types
 
 import pytest
 from pydantic import BaseModel, field_validator
 
-from attractor_nb import Outcome, Pipeline
+from attractor_nb import CommandLineBackend, Outcome, Pipeline
+from attractor_nb.backends.agents import ClaudeBackend, CodexBackend, GeminiBackend
 from attractor_nb.backends.llm.provider_backend import ProviderBackend
 from attractor_nb.backends.llm.tools.mcp_servers import McpServers
 from attractor_nb.model.allowed_tools import ServerDeclaration
@@ -141,6 +143,36 @@ def test_ruling_44_what_a_server_of_tools_is_given_is_part_of_the_key_and_not_in
     assert found[0]["command"] == "serve"
     assert "one" not in str(found[0]["environment"])
     asyncio.run(servers.close())
+
+
+def test_ruling_44_the_variables_that_a_program_is_given_are_part_of_the_key(tmp_path, monkeypatch):
+    code = "import os, sys; sys.stdin.read(); print('works for', os.environ['MY_TENANT'])"
+    backend = CommandLineBackend([sys.executable, "-c", code], variables=["MY_TENANT"])
+    source = FRAME.format(body="a [prompt=x, cache=true] start -> a -> done")
+    answers = []
+    for tenant in ("north", "north", "south"):
+        monkeypatch.setenv("MY_TENANT", tenant)
+        result = Pipeline(source, backend=backend).run(wait=True, cache=tmp_path / "cache", durability="none")
+        answers.append((result["a"].response.strip(), result.cached_nodes))
+    assert answers == [("works for north", ()), ("works for north", ("a",)), ("works for south", ())]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(ClaudeBackend, "ANTHROPIC_BASE_URL"), (CodexBackend, "OPENAI_BASE_URL"), (GeminiBackend, "GEMINI_MODEL")],
+)
+def test_ruling_44_an_agent_of_another_address_or_model_is_another_answer_and_one_of_another_key_is_not(
+    kind, name, monkeypatch
+):
+    backend, node = kind(executable=sys.executable), Node("a", {"prompt": "x"})
+    found = []
+    for value in ("https://one.example", "https://two.example"):
+        monkeypatch.setenv(name, value)
+        found.append(backend.cache_inputs(node))
+        assert value not in str(found[-1])
+    assert found[0] != found[1]
+    monkeypatch.setenv(backend.dialect.keys[0], "another key of the same person")
+    assert backend.cache_inputs(node) == found[1]
 
 
 @pytest.mark.parametrize("text", ["not json", ""])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from enum import StrEnum
+from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, RootModel, computed_field
@@ -11,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, computed_field
 from attractor_nb import Pipeline
 from attractor_nb.decisions.schema_fields import missing_field
 from attractor_nb.errors import OptionError
+from attractor_nb.languages.dot import apply_edits
 
 SHELL = (
     "digraph { %s start [shape=Mdiamond] done [shape=Msquare] rate [prompt=p, response_schema=%s] start -> rate %s }"
@@ -244,3 +246,76 @@ def test_a_map_refuses_an_output_that_is_no_field():
     pipeline = Pipeline(SHELL % ("", "Rating", "rate -> done"), schemas=MODELS)
     with pytest.raises(OptionError, match=r'did you mean "rate\.verdict\.verdict\.level"'):
         pipeline.map([{"a": "1"}], outputs=["rate.verdict.verdict.lvl"], wait=True)
+
+
+class Level(StrEnum):
+    LOW = "low"
+    VERY_HIGH = "very high"
+
+
+class Graded(BaseModel):
+    level: Level
+    team: Literal["billing", "support"] | None = None
+    grade: Literal[1, 2.5]
+    urgent: bool
+    notes: list[bool] = []
+    by_team: dict[str, Literal["x"]] = {}
+    free: str = ""
+    either: Literal["a"] | str = ""
+    size: int = 0
+
+
+MODELS["Graded"] = Graded
+
+
+def compared(clause):
+    edges = f'rate -> done [condition="context.rate.verdict.{clause}"] rate -> done [default=true]'
+    return findings(edges, schema="Graded")
+
+
+@pytest.mark.parametrize(
+    ("clause", "literal", "fixed"),
+    [
+        ("team=biling", "biling", "team=billing"),
+        ("team!=suport", "suport", "team!=support"),
+        ("level=hihg", "hihg", ""),
+        ("level=High", "High", ""),
+        (r"level=\"very hihg\"", r"\"very hihg\"", r"level=\"very high\""),
+        ("grade=3", "3", ""),
+        ("urgent=yes", "yes", ""),
+        ("notes.0=no", "no", ""),
+        ("by_team.any=y", "y", ""),
+    ],
+)
+def test_ruling_50_a_literal_that_a_field_never_has_is_a_warning_at_its_place(clause, literal, fixed):
+    (found,) = compared(clause)
+    place = found.span.outermost()
+    assert (found.rule, str(found.severity), place.text) == ("condition_literal", "warning", literal)
+    assert "is never" in found.message
+    if fixed:
+        assert f'condition="context.rate.verdict.{fixed}"' in apply_edits(place.source, found.fix.edits)
+    else:
+        assert not found.fix.edits
+        assert found.fix.title.startswith("its values: ")
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "level=low", r"level=\"very high\"", r"team=\"\"", "grade=1.0", "grade=2.5", "urgent=true", "urgent!=false",
+        "urgent", "notes.0=true", "free=x", "either=b", "size=12", "by_team.any=x",
+    ],
+)  # fmt: skip
+def test_ruling_50_a_literal_that_a_field_may_have_is_none(clause):
+    assert not compared(clause)
+
+
+def test_ruling_50_a_misspelt_truth_value_of_a_field_is_one_finding():
+    (found,) = compared("urgent=True")
+    assert found.rule == "literal_spelling"
+
+
+def test_ruling_50_a_manager_is_told_of_a_literal_that_a_field_never_has():
+    boss = 'boss [shape=house, stack.child_pipeline=x, manager.guard="context.rate.verdict.team=biling"]'
+    found = findings(f"{boss} rate -> boss -> done", schema="Graded")
+    assert [(each.rule, each.node_id) for each in found] == [("condition_literal", "boss")]

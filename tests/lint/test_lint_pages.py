@@ -100,6 +100,7 @@ def test_these_rules_mend_the_source_themselves():
         "bad_value",
         "carry_known",
         "condition_key",
+        "condition_literal",
         "condition_syntax",
         "dead_end",
         "edge_target_exists",

@@ -374,3 +374,11 @@ def test_a_directory_without_its_source_says_how_to_go_on_with_it(make):
     with pytest.raises(RunNotFound, match="does not hold the pipeline's source") as told:
         load_pipeline(result.logs_root)
     assert "Pipeline(path).resume(directory)" in told.value.hint
+
+
+def test_a_blocking_call_is_refused_where_there_are_no_threads(monkeypatch, tmp_path):
+    monkeypatch.setattr("attractor_nb.runtime.launch.HAS_THREADS", False)
+    pipeline = Pipeline("digraph { start [shape=Mdiamond] done [shape=Msquare] start -> done }")
+    with pytest.raises(OptionError, match="a browser has no threads"):
+        pipeline.run(wait=True, logs_root=tmp_path / "run")
+    assert not (tmp_path / "run").exists()

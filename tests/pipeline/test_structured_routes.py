@@ -19,6 +19,10 @@ class Review(BaseModel):
     level: str = "low"
 
 
+class ReadyReview(Review):
+    ready: bool = False
+
+
 def came_to(result):
     assert result.status == "success", result.reason
     return next(name for name in ("yes", "no") if name in result.completed_nodes)
@@ -147,6 +151,15 @@ def test_ruling_50_lint_knows_the_fields_in_the_conditions_of_managers(name):
     assert (found.rule, found.node_id, found.span.text) == ("condition_key", "boss", "rate.verdict.levle")
     assert 'did you mean "rate.verdict.level"' in found.message
     assert f'manager.{name}="context.rate.verdict.level=high"' in pipeline.fixed().written
+
+
+@pytest.mark.parametrize("name", ["guard", "stop_condition", "escalate"])
+def test_ruling_50_a_literal_that_never_matches_is_reported_in_the_conditions_of_managers(name):
+    source = MANAGED.replace("{name}", name).replace("{field}=high", "ready=True")
+    pipeline = Pipeline(source, schemas={"Review": ReadyReview}, pipelines={"worker": WORKER})
+    (found,) = pipeline.diagnostics
+    assert (found.rule, found.node_id, found.span.text) == ("literal_spelling", "boss", "True")
+    assert f'manager.{name}="context.rate.verdict.ready=true"' in pipeline.fixed().written
 
 
 class Decision(BaseModel):

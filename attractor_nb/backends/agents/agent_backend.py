@@ -21,7 +21,7 @@ from attractor_nb.decisions.response_schemas import native_schema
 from attractor_nb.errors import OptionError, RetryableError, StageError
 from attractor_nb.maybe_async import call as call_in_thread
 from attractor_nb.model.allowed_tools import agent_tool, read_allowed_tools
-from attractor_nb.model.calls.call_content import AGENT_TASK_FILE, Response
+from attractor_nb.model.calls.call_content import AGENT_TASK_FILE, Response, value_hashes
 from attractor_nb.model.calls.providers import read_model
 from attractor_nb.model.events import RunWarning
 from attractor_nb.model.outcome import Usage
@@ -328,6 +328,11 @@ class AgentBackend:
             "is_unrestricted": call.is_unrestricted,
             "arguments": list(call.more),
         }
+
+    def cache_inputs(self, node: Node) -> dict[str, Any]:  # noqa: ARG002 - as above
+        """Hashes of its variables except its key: they can name a model, an address or an account (ruling 44)."""
+        given = {name: value for name, value in self._environment().items() if name not in self.dialect.keys}
+        return {"environment": value_hashes(given)} if given else {}
 
     def _call_facts(self) -> dict[str, Any]:
         """The inputs that only this kind of agent adds to a call."""

@@ -131,11 +131,11 @@ def _meant(literal: str) -> tuple[str, str] | None:
     """The value that a literal spells as another language does, in words and as it is written here."""
     if literal.lower() in {"true", "false"} and not literal.islower():
         return f"the value {literal.lower()}", literal.lower()
+    if literal in {"null", "None"}:
+        return "the value null", '""'
     if _OTHER_NUMBER.fullmatch(literal):
         number = format(Decimal(literal).normalize(), "f")
         return f"the number {number}", number
-    if literal in {"null", "None"}:
-        return "a missing value", '""'
     return None
 
 

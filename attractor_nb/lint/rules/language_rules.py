@@ -5,14 +5,24 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.errors import StylesheetSyntaxError
-from attractor_nb.languages.condition import mend_condition
+from attractor_nb.errors import ConditionSyntaxError, StylesheetSyntaxError
+from attractor_nb.languages.condition import mend_condition, parse_condition
 from attractor_nb.languages.dot import apply_edits
 from attractor_nb.languages.dot.writer import embed_value
 from attractor_nb.languages.stylesheet import Selector, SelectorKind
 from attractor_nb.lint.entailed_findings import with_value
-from attractor_nb.lint.survey import Finding, KnownNames, Survey, outward, replacing_value, rule, value_span
+from attractor_nb.lint.survey import (
+    Finding,
+    KnownNames,
+    Survey,
+    embedded_text,
+    outward,
+    replacing_value,
+    rule,
+    value_span,
+)
 from attractor_nb.model.diagnostic import Diagnostic, Fix, Severity, TextEdit
+from attractor_nb.model.graph import Node
 from attractor_nb.model.texts import nearest, suggestion
 from attractor_nb.model.vocabulary.attribute_table import Scope
 from attractor_nb.model.vocabulary.shapes import SHAPE_TO_TYPE
@@ -21,8 +31,7 @@ from attractor_nb.model.vocabulary.value_forms import comma_list
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from attractor_nb.lint.entailed_findings import RepairedGraph
-    from attractor_nb.model.graph import Edge, Node
+    from attractor_nb.model.graph import Edge
     from attractor_nb.source import SourceText, Span
 
 _ATTRIBUTE: Final = "model_stylesheet"
@@ -44,30 +53,60 @@ def condition_syntax(survey: Survey) -> Iterator[Finding]:
         digraph { start [shape=Mdiamond] work [prompt="Do it"] exit [shape=Msquare]
             start -> work  work -> exit [condition="outcome=success"] }
     """
-    for edge, error in survey.condition_errors:
-        mended = mend_condition(edge.condition)
-        fix = Fix(error.hint) if mended is None else replacing_value(edge, "condition", mended, f"write `{mended}`")
-        message = f"condition `{edge.condition.strip()}`: {error.message}"
-        span = error.span if error.span is not None and error.span.source.host else edge.span
-        yield Finding(message, span, edge=(edge.source, edge.target), fix=fix)
+    for edge, text in survey.conditional_edges:
+        if survey.conditions[text] is None:
+            try:
+                parse_condition(embedded_text(edge, "condition", text))
+            except ConditionSyntaxError as error:
+                yield _syntax_error(edge, error)
 
 
-def _condition_notices(survey: Survey, name: str) -> Iterator[Finding]:
-    for edge, notice in survey.condition_notices:
-        if notice.rule == name:
-            is_embedded = notice.span is not None and notice.span.source.host
-            span = notice.span if is_embedded else edge.span
-            ends, fix = (edge.source, edge.target), outward(notice.fix)
-            meant = _meant(edge, notice)
-            yield Finding(notice.message, span, edge=ends, fix=fix, severity=notice.severity, meant=meant)
+def _syntax_error(edge: Edge, error: ConditionSyntaxError) -> Finding:
+    mended = mend_condition(edge.condition)
+    fix = Fix(error.hint) if mended is None else replacing_value(edge, "condition", mended, f"write `{mended}`")
+    message = f"condition `{edge.condition.strip()}`: {error.message}"
+    span = error.span if error.span is not None and error.span.source.host else edge.span
+    return Finding(message, span, edge=(edge.source, edge.target), fix=fix)
 
 
-def _meant(edge: Edge, notice: Diagnostic) -> RepairedGraph | None:
-    """The graph with a condition that is mended as a notice proposes."""
+def condition_finding(
+    thing: Edge | Node, name: str, message: str, span: Span | None, fix: Fix | None, *, meant: str = ""
+) -> Finding:
+    """A finding about a part of a condition.
+
+    Args:
+        thing: The edge or the manager that has the condition.
+        name: Its attribute.
+        message: The problem.
+        span: The part, in the embedded text.
+        fix: The remedy, with edits of the embedded text.
+        meant: The whole condition as it was meant, for a misspelling.
+    """
+    is_node = isinstance(thing, Node)
+    scope = Scope.NODE if is_node else Scope.EDGE
+    return Finding(
+        message,
+        span if span is not None and span.source.host else thing.span,
+        thing.id if is_node else "",
+        edge=None if is_node else (thing.source, thing.target),
+        fix=outward(fix),
+        meant=with_value(scope, name, thing.attrs[name], meant) if meant else None,
+    )
+
+
+def _condition_notices(survey: Survey, rule_name: str) -> Iterator[Finding]:
+    for thing, name, notice in survey.condition_notices:
+        if notice.rule == rule_name:
+            meant = _meant(notice)
+            found = condition_finding(thing, name, notice.message, notice.span, notice.fix, meant=meant)
+            yield found._replace(severity=notice.severity)
+
+
+def _meant(notice: Diagnostic) -> str:
+    """The condition that is mended as a notice proposes; empty for one that needs no mending."""
     if notice.fix is None or not notice.fix.edits or notice.severity is Severity.INFO:
-        return None
-    text = apply_edits(notice.fix.edits[0].span.source, notice.fix.edits)
-    return with_value(Scope.EDGE, "condition", edge.attrs["condition"], text)
+        return ""
+    return apply_edits(notice.fix.edits[0].span.source, notice.fix.edits)
 
 
 @rule(Severity.INFO, is_local=True)
@@ -150,11 +189,10 @@ def literal_unquoted(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.WARNING, is_local=True)
 def literal_spelling(survey: Survey) -> Iterator[Finding]:
-    r"""A literal resembles a truth value, a number or a missing value, but is spelled otherwise.
+    r"""A literal resembles a truth value, a number or null, but matches none.
 
-    `true` and `false` match truth values, `3` matches 3 and 3.0 (ruling 50), `""` matches a value that is missing or
-    null. `True`, `03` and `null` match only texts that are spelled so; put such a literal in quotes if that text is
-    meant.
+    `true` and `false` match truth values, `3` matches 3 and 3.0, `""` matches null and a missing value (ruling 50).
+    `True`, `03` and `null` match only texts that are spelled so; put such a literal in quotes if that text is meant.
 
     Bad:
 

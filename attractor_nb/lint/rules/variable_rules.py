@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import InputsSyntaxError, MappingSyntaxError
+from attractor_nb.languages.condition import Clause, Condition, Operator, evaluate_condition, value_text
 from attractor_nb.languages.dot.writer import embed_value
-from attractor_nb.lint.entailed_findings import with_value
+from attractor_nb.lint.rules.language_rules import condition_finding
 from attractor_nb.lint.structured_keys import FORM, StructuredKeys
 from attractor_nb.lint.survey import (
     Finding,
@@ -22,10 +24,8 @@ from attractor_nb.lint.survey import (
     value_span,
 )
 from attractor_nb.model.diagnostic import Fix, Severity
-from attractor_nb.model.graph import Edge, Node
 from attractor_nb.model.inputs import ENGINE_KEYS, INPUTS, INPUTS_SCHEMA, STAGE_KEYS, Input, inputs_of, parse_inputs
 from attractor_nb.model.texts import nearest, slipped, suggestion
-from attractor_nb.model.vocabulary.attribute_table import Scope
 from attractor_nb.model.vocabulary.shapes import BUILT_IN_TYPES, CHILD_TYPES, DEFAULT_TYPE, HUMAN_TYPE
 from attractor_nb.model.vocabulary.value_forms import CONTEXT_PREFIX, FOR_EACH, ITEM_KEYS, LIST_KEYS, is_repeated
 from attractor_nb.model.vocabulary.variables import (
@@ -40,7 +40,9 @@ from attractor_nb.model.vocabulary.variables import (
 from attractor_nb.source import SourceText
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from attractor_nb.model.graph import Edge, Node
 
 
 OPEN_PREFIXES: Final = ("graph.", "human.gate.", "internal.", "parallel.", "stack.")
@@ -58,6 +60,9 @@ _ELSEWHERE: Final = {
 """The engine's keys by the names that other tools have for them."""
 RESPONSE: Final = ".response"
 _MOST_FIELDS: Final = 500
+_MOST_LISTED: Final = 10
+_BARE_LITERAL: Final = re.compile(r"[\w.:/-]+")
+_TO_ESCAPE: Final = re.compile(r"[\"\\]")
 
 
 @rule(Severity.ERROR, is_local=True)
@@ -172,8 +177,7 @@ def condition_key(survey: Survey) -> Iterator[Finding]:
             start -> work  work -> exit [condition="outcome=success"] }
     """
     names: VariableNames | None = None
-    of_edges = ((edge, "condition", text) for edge, text in survey.conditional_edges)
-    for thing, name, text in (*of_edges, *survey.manager_conditions):
+    for thing, name, text in survey.condition_texts:
         condition = survey.conditions[text]
         for clause in condition.clauses if condition is not None else ():
             names, key = names or VariableNames(survey), clause.key.removeprefix(CONTEXT_PREFIX)
@@ -203,23 +207,73 @@ def meant_key(key: str) -> str:
 
 
 def _unknown_key(thing: Edge | Node, name: str, text: str, place: int, key: str, names: VariableNames) -> Finding:
-    written = embedded_text(thing, name, text)
-    span, end = written.span(place, place + len(key)), place + len(key)
+    end = place + len(key)
+    span = embedded_text(thing, name, text).span(place, end)
     near, slip = names.suggested(key), names.structured.slip(key)
+    message = f'the condition uses "{key}", which nothing sets{slip.words if slip else suggestion(near)}'
     fix = replacing(span, near, f'write "{near}"') if near else names.remedy(key)
-    is_node = isinstance(thing, Node)
-    return Finding(
-        f'the condition uses "{key}", which nothing sets{slip.words if slip else suggestion(near)}',
-        span if written.host else thing.span,
-        thing.id if is_node else "",
-        edge=None if is_node else (thing.source, thing.target),
-        fix=outward(fix) if written.host else Fix(fix.title),
-        meant=with_value(
-            Scope.NODE if is_node else Scope.EDGE, name, thing.attrs[name], f"{text[:place]}{near}{text[end:]}"
-        )
-        if near
-        else None,
-    )
+    return condition_finding(thing, name, message, span, fix, meant=f"{text[:place]}{near}{text[end:]}" if near else "")
+
+
+@rule(Severity.WARNING)
+def condition_literal(survey: Survey) -> Iterator[Finding]:
+    r"""A condition compares a field of a structured value with a value that its schema excludes.
+
+    The comparison gives the same answer in every run, so the edge is either never taken or always. The rule knows the
+    values of fields with `enum` or `const`, and of truth values, in answers with a `response_schema`, forms and typed
+    inputs (ruling 50). It also checks the conditions of managers.
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] exit [shape=Msquare]
+            rate [prompt="Rate it", response_schema="{\"properties\": {\"level\": {\"enum\": [\"low\", \"high\"]}}}"]
+            start -> rate  rate -> exit [condition="context.rate.verdict.level=hgh"]  rate -> exit [default=true] }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] exit [shape=Msquare]
+            rate [prompt="Rate it", response_schema="{\"properties\": {\"level\": {\"enum\": [\"low\", \"high\"]}}}"]
+            start -> rate  rate -> exit [condition="context.rate.verdict.level=high"]  rate -> exit [default=true] }
+    """
+    structured: StructuredKeys | None = None
+    for thing, name, text in survey.condition_texts:
+        condition = survey.conditions[text]
+        if condition is None:
+            continue
+        notices = [each.span for each in condition.notices if each.span]
+        for clause in condition.clauses:
+            if "." not in clause.key or not clause.literal or clause.span is None:
+                continue
+            if any(clause.span.start <= each.start < clause.span.end for each in notices):
+                continue  # its spelling is a finding already
+            structured = structured or StructuredKeys(survey)
+            key = clause.key.removeprefix(CONTEXT_PREFIX)
+            values = structured.values(key)
+            if values and not any(_is_equal(each, clause.literal) for each in values):
+                place = clause.span.start + clause.span.text.index("=") + 1
+                yield _excluded_literal(thing, name, text, slice(place, clause.span.end), key, clause.literal, values)
+
+
+def _is_equal(value: object, literal: str) -> bool:
+    compared = Condition((Clause("x", Operator.EQUALS, literal),))
+    return evaluate_condition(compared, "", "", {"x": value}.get)
+
+
+def _excluded_literal(
+    thing: Edge | Node, name: str, text: str, place: slice, key: str, literal: str, values: Sequence[object]
+) -> Finding:
+    written, end = text[place].lstrip(), place.stop
+    start = end - len(written)
+    texts = [value_text(each) for each in values]
+    near = nearest(literal, texts)
+    message = f'"{key}" is never "{literal}"{suggestion(near)}'
+    span = embedded_text(thing, name, text).span(start, end)
+    if not near:
+        shown = [each or "null" for each in texts[:_MOST_LISTED]] + ["…"] * (len(texts) > _MOST_LISTED)
+        return condition_finding(thing, name, message, span, Fix(f"its values: {', '.join(shown)}"))
+    spelled = near if _BARE_LITERAL.fullmatch(near) else '"' + _TO_ESCAPE.sub(r"\\\g<0>", near) + '"'
+    fix = replacing(span, spelled, f'write "{near}"')
+    return condition_finding(thing, name, message, span, fix, meant=f"{text[:start]}{spelled}{text[end:]}")
 
 
 @rule(Severity.ERROR, is_local=True)
@@ -391,4 +445,4 @@ def _respelled(text: SourceText, variable: Variable, near: str) -> Fix:
     return (outward(fix) if text.host else Fix(fix.title)) or Fix(fix.title)
 
 
-RULES: Final = (inputs_valid, variable_unknown, condition_key, text_file)
+RULES: Final = (inputs_valid, variable_unknown, condition_key, condition_literal, text_file)

@@ -35,6 +35,13 @@ def request_file(number: int) -> str:
     return "request.json" if number == 1 else f"request-{number}.json"
 
 
+def value_hashes(variables: Mapping[str, str]) -> dict[str, str]:
+    """SHA-256 of each value: environment variables are inputs of a call, and may be secrets."""
+    return {
+        name: hashlib.sha256(value.encode("utf-8", "surrogateescape")).hexdigest() for name, value in variables.items()
+    }
+
+
 class CallInputs(msgspec.Struct, frozen=True):
     """The inputs of one call."""
 

@@ -159,6 +159,8 @@ def _csv_rows(source: SourceText) -> Iterator[dict[str, Any]]:
             number, before = before + 1, reader.line_num
             if not any(value.strip() for value in values):
                 continue
+            if header is None and values == ["sep=", ""]:  # Excel's own line, which names the separator
+                continue
             if header is None:
                 header = _header(values, _line_span(source, number))
             elif len(values) != len(header):

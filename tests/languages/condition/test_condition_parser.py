@@ -76,8 +76,8 @@ def test_the_caret_points_through_the_escapes_of_the_dot_string():
         ("context.n=01", "literal_spelling", "warning", "context.n=1"),
         ("context.n=+3.50", "literal_spelling", "warning", "context.n=3.5"),
         ("context.n=.5", "literal_spelling", "warning", "context.n=0.5"),
-        ("context.n=null", "literal_spelling", "warning", 'context.n=""'),
-        ("context.n!=None", "literal_spelling", "warning", 'context.n!=""'),
+        ("context.owner=null", "literal_spelling", "warning", 'context.owner=""'),
+        ("context.owner!=None", "literal_spelling", "warning", 'context.owner!=""'),
     ],
 )
 def test_what_is_read_generously_gives_notice_with_a_fix(text, rule, severity, fixed):

@@ -7,7 +7,6 @@ has its own task, in which it begins and ends: a stage that is cancelled cancels
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import importlib
 import json
 import logging
@@ -20,6 +19,7 @@ from attractor_nb.errors import RetryableError, StageError, TerminalError
 from attractor_nb.lazy_imports import later
 from attractor_nb.maybe_async import call
 from attractor_nb.model.allowed_tools import ServerDeclaration, header_variables
+from attractor_nb.model.calls.call_content import value_hashes
 from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
@@ -76,11 +76,8 @@ class McpServers:
         """The inputs that decide the answers of a server's tools; see ``stage.ToolServers``."""
         declared = self._declared[server]
         values = {name: os.environ.get(name, "") for name in (*declared.variables, *header_variables(declared.headers))}
-        hashes = {
-            name: hashlib.sha256(value.encode("utf-8", "surrogateescape")).hexdigest() for name, value in values.items()
-        }
         way = {"url": declared.url, "headers": declared.headers} if declared.url else {"command": declared.command}
-        return {**way, "environment": hashes}
+        return {**way, "environment": value_hashes(values)}
 
     async def open(self) -> None:
         """Nothing is started before a stage needs it."""
