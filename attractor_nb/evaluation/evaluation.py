@@ -11,6 +11,7 @@ from markupsafe import Markup
 from attractor_nb.errors import OptionError
 from attractor_nb.evaluation.columns import ScoreColumn, columns_of
 from attractor_nb.evaluation.rescoring import rescored
+from attractor_nb.evaluation.reviews import REVIEWS_NAME
 from attractor_nb.evaluation.scored_rows import (
     HASH_CHARS,
     BaselineColumn,
@@ -25,6 +26,8 @@ from attractor_nb.evaluation.scorers import FAILED, SCORED, UNMEASURED, Score, S
 from attractor_nb.languages.condition.parser import value_text
 from attractor_nb.model.texts import no_such_key
 from attractor_nb.redaction import redacted
+from attractor_nb.runtime.handles.presenters import review_of
+from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.map_directory import inputs_hash
 from attractor_nb.views.display import Displayed
 from attractor_nb.views.drawings.theme import root_class
@@ -214,6 +217,24 @@ class Evaluation(Displayed):
         judged = self.output if output is None else output
         scoring = rescored(self.map, self.rows, scorers, repeat=self.repeat, output=judged)
         return replace(self, scorers=scoring.scorers, output=scoring.output, cells=dict(scoring.scores))
+
+    def review(self, path: str | PathLike[str] | None = None) -> Any:
+        """A box in which a person says of one output after the other whether it is good.
+
+        Each answer is appended to the file at once; a box that is opened again continues at the first row without
+        an answer. ``agreement(evaluation, path)`` compares the answers with a judge.
+
+        Args:
+            path: The file, of JSON lines; by default ``reviews.jsonl`` in the evaluation's directory.
+
+        Raises:
+            OptionError: No notebook's extension is loaded, or no row has an output.
+        """
+        if path is not None:
+            return review_of(self, as_path(path, "path"))
+        if self.directory is None:
+            raise OptionError("nothing is kept of this evaluation", hint='review("reviews.jsonl") names a file')
+        return review_of(self, self.directory / REVIEWS_NAME)
 
     def check(self, *, at_least: Mapping[str, float] | None = None, max_unmeasured: int = 0) -> list[str]:
         """Reasons why the evaluation is not good enough; empty when it is.

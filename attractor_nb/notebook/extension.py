@@ -32,6 +32,7 @@ from attractor_nb.runtime.handles.presenters import (
     register_interviewer,
     register_namer,
     register_presenter,
+    register_review,
     register_widget,
 )
 from attractor_nb.source import SourceText
@@ -73,6 +74,7 @@ def load(shell: InteractiveShell) -> None:
     presenter = Presenter(shell, names)
     remove_presenter = register_presenter(presenter.present, presenter.check_wait, presenter.can_click)
     remove_widget = register_widget(_run_box)
+    remove_review = register_review(_review_box)
     remove_interviewer = register_interviewer("widgets", _widget_interviewer)
     forget_cells = stop_runs_with_their_cell(shell)
     shell.events.register("post_run_cell", presenter.offer_to_reopen)
@@ -102,6 +104,7 @@ def load(shell: InteractiveShell) -> None:
     def take_out() -> None:
         remove_presenter()
         remove_widget()
+        remove_review()
         remove_interviewer()
         forget_names()
         forget_cells()
@@ -124,6 +127,12 @@ def _run_box(run: Any) -> Any:
     from attractor_nb.notebook.run_box import RunBox  # noqa: PLC0415 - as above
 
     return RunBox(run)
+
+
+def _review_box(evaluation: Any, path: Path) -> Any:
+    from attractor_nb.notebook.review_box import ReviewBox  # noqa: PLC0415 - as above
+
+    return ReviewBox(evaluation, path)
 
 
 def unload(shell: InteractiveShell) -> None:

@@ -14,10 +14,11 @@ from weakref import WeakKeyDictionary
 
 from attractor_nb.errors import GateWouldBlock
 from attractor_nb.maps.map_view import MapView
-from attractor_nb.runtime.handles.presenters import register_presenter, register_widget
+from attractor_nb.runtime.handles.presenters import register_presenter, register_review, register_widget
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from attractor_nb.engine.gates import Gate
     from attractor_nb.notebook.live.live_run import LiveRun
@@ -30,6 +31,7 @@ def register() -> bool:
     views = MarimoRuns()
     register_presenter(views.present, refuse_wait, is_clickable_while_waiting)
     register_widget(views.widget)
+    register_review(_review_box)
     return True
 
 
@@ -71,6 +73,12 @@ def refuse_wait(gates: Sequence[Gate], *, is_blocking: bool) -> None:  # noqa: A
 def is_clickable_while_waiting(*, is_blocking: bool) -> bool:  # noqa: ARG001 - the rule's signature
     """False: marimo passes on no click while a cell runs."""
     return False
+
+
+def _review_box(evaluation: Any, path: Path) -> Any:
+    from attractor_nb.notebook.review_box import ReviewBox  # noqa: PLC0415 - imports widgets
+
+    return ReviewBox(evaluation, path)
 
 
 def _view_of(run: Any, *, is_followed: bool) -> LiveRun:

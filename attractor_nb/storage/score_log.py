@@ -1,6 +1,6 @@
-"""Scores of an evaluation: ``scores.jsonl`` in the directory of its map, a line for each scorer of a row.
+"""Scores and reviews of an evaluation: files of JSON lines, such as ``scores.jsonl`` in the directory of its map.
 
-Lines are only appended. A line that a crash cut off is passed over, and its scores are made again.
+Lines are only appended. A line that a crash cut off is passed over: its scores are made again.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ _MAX_BYTES: Final = 4 * 1024**3
 
 
 class ScoreLog:
-    """The scores of one evaluation."""
+    """The lines of one file: a scorer's for each row by default."""
 
-    def __init__(self, directory: Path, *, is_synced: bool, disk: Disk | None = None) -> None:
+    def __init__(self, directory: Path, *, is_synced: bool, name: str = SCORES_NAME, disk: Disk | None = None) -> None:
         """Be ready to append.
 
         Args:
             directory: The directory of the map.
             is_synced: Each append survives a power loss.
+            name: The name of the file.
             disk: The disk; the real one by default.
         """
-        self.path = directory / SCORES_NAME
+        self.path = directory / name
         self._directory = directory
         self._is_synced = is_synced
         self._disk = disk or Disk()
@@ -63,7 +64,7 @@ class ScoreLog:
         disk = self._disk
         parent = open_below(self._directory, ())
         try:
-            descriptor = disk.open_update(SCORES_NAME, parent, is_append=True)
+            descriptor = disk.open_update(self.path.name, parent, is_append=True)
             try:
                 write_all(disk, descriptor, b"\n" + data)  # a line that was cut off before ends here
                 if self._is_synced:

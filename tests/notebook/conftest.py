@@ -50,7 +50,15 @@ def old_python(version: str) -> Path:
 @pytest.fixture(autouse=True)
 def _nothing_stays_registered() -> Iterator[None]:
     """A test that leaves its front-end registered fails itself, not the one that its worker runs next."""
-    names = ("_presenters", "_waiting_rules", "_click_rules", "_namers", "_widget_makers", "_interviewers")
+    names = (
+        "_presenters",
+        "_waiting_rules",
+        "_click_rules",
+        "_namers",
+        "_widget_makers",
+        "_review_makers",
+        "_interviewers",
+    )
     registries = [getattr(presenters, name) for name in names]
     before = [registry.copy() for registry in registries]
     yield

@@ -29,7 +29,7 @@ def marimo(monkeypatch):
     module.output = ModuleType("marimo.output")
     module.output.append = module.outputs.append
     monkeypatch.setitem(sys.modules, "marimo", module)
-    for name in ("_presenters", "_waiting_rules", "_click_rules", "_widget_makers"):
+    for name in ("_presenters", "_waiting_rules", "_click_rules", "_widget_makers", "_review_makers"):
         monkeypatch.setattr(presenters, name, [])
     monkeypatch.setattr(presenters, "_registered_hosts", set())
     return module

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from attractor_nb.errors import OptionError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from attractor_nb.engine.gates import Gate
     from attractor_nb.protocols import Interviewer
 
@@ -60,11 +62,13 @@ HOSTS: Final = {"marimo": "attractor_nb.notebook.marimo_host"}
 T = TypeVar("T")
 Presenter = Callable[[Presentable], None]
 WidgetMaker = Callable[[Any], Any]
+ReviewMaker = Callable[[Any, "Path"], Any]
 _presenters: list[Presenter] = []
 _waiting_rules: list[WaitingRule] = []
 _click_rules: list[ClickRule] = []
 _namers: list[Namer] = []
 _widget_makers: list[WidgetMaker] = []
+_review_makers: list[ReviewMaker] = []
 _interviewers: dict[str, Callable[[], Interviewer]] = {}
 _registered_hosts: set[str] = set()
 _registering = threading.Lock()
@@ -116,6 +120,36 @@ def widget_of(run: Presentable) -> Any:
             hint="%load_ext attractor_nb, or from attractor_nb.notebook.run_box import RunBox: RunBox(run)",
         )
     return _widget_makers[-1](run)
+
+
+def register_review(make: ReviewMaker) -> Callable[[], None]:
+    """Make evaluations boxes for a review (``evaluation.review()``); returns how to stop that.
+
+    Args:
+        make: Takes the evaluation and the file that gets the answers.
+    """
+    _review_makers.append(make)
+
+    def remove() -> None:
+        if make in _review_makers:
+            _review_makers.remove(make)
+
+    return remove
+
+
+def review_of(evaluation: Any, path: Path) -> Any:
+    """A box in which a person answers for each row of an evaluation.
+
+    Raises:
+        OptionError: No front-end is here that has widgets.
+    """
+    _register_hosts()
+    if not _review_makers:
+        raise OptionError(
+            "evaluation.review() belongs to notebooks, and no notebook's extension is loaded here",
+            hint="%load_ext attractor_nb, or from attractor_nb.notebook.review_box import ReviewBox: ReviewBox(…)",
+        )
+    return _review_makers[-1](evaluation, path)
 
 
 def register_interviewer(name: str, make: Callable[[], Interviewer]) -> Callable[[], None]:
