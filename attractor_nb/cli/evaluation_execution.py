@@ -26,7 +26,7 @@ from attractor_nb.errors import OptionError
 from attractor_nb.evaluation.comparison import EvaluationComparison, compare_scored
 from attractor_nb.evaluation.scored_rows import ScoredRows, read_baseline
 from attractor_nb.evaluation.scoring import read_head
-from attractor_nb.model.texts import no_such_key
+from attractor_nb.model.texts import did_you_mean, no_such_key
 from attractor_nb.pipeline.load_pipeline import load_pipeline
 from attractor_nb.storage.files.user_files import write_file
 
@@ -74,7 +74,7 @@ class EvaluationSettings:
         return dict(_named_number(text, "--max-worse") for text in self.max_worse)
 
     def check(self, scorers: Sequence[Scorer], *inputs: str | Path | None) -> None:
-        """Refuse, before anything runs, files that cannot be written and gates of scores that no scorer gives.
+        """Refuse, before anything runs, unusable files and gates of scores that no scorer gives.
 
         Args:
             scorers: The scorers.
@@ -82,22 +82,23 @@ class EvaluationSettings:
         """
         check_output(self.save_baseline, *inputs)
         check_output(self.markdown, *inputs, self.baseline_file, self.save_baseline)
+        known = {} if self.baseline is None else self.baseline.head.columns
         names = [each.name for each in scorers]
         margins = self.margin if isinstance(self.margin, dict) else {}
         for name in (*self.least, *margins):
             if not any(name == each or name.startswith(f"{each}.") for each in names):
                 raise no_such_key("the evaluation", "score", name, names)
-        if self.margin is None:
-            return
-        if self.baseline is None:
+        if self.margin is not None and self.baseline is None:
             raise OptionError("--max-worse needs a baseline", hint="--baseline FILE; --save-baseline FILE writes one")
-        known = self.baseline.head.columns
         if unknown := next((name for name in margins if name not in known), None):
-            raise no_such_key(self.baseline.name, "score", unknown, known)
+            raise no_such_key(str(self.baseline_file), "score", unknown, known)
 
     def problems(self, evaluation: Evaluation, comparison: EvaluationComparison | None) -> list[str]:
         """The gates that fail, in words."""
-        found = evaluation.check(at_least=self.least, max_unmeasured=self.max_unmeasured)
+        missing = [name for name in self.least if name not in evaluation.scores]  # the dict of a scorer lacked it
+        found = [f'there is no score "{name}"{did_you_mean(name, evaluation.scores)}' for name in missing]
+        least = {name: value for name, value in self.least.items() if name not in missing}
+        found += evaluation.check(at_least=least, max_unmeasured=self.max_unmeasured)
         if comparison is not None and self.margin is not None:
             found += comparison.check(at_most_worse_by=self.margin, max_unmeasured=self.max_unmeasured)
         return found
