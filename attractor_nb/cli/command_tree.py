@@ -14,7 +14,14 @@ import typer
 import typer.core
 import typer.main
 
-from attractor_nb.cli.commands import directory_commands, graph_commands, map_commands, run_commands, server_commands
+from attractor_nb.cli.commands import (
+    directory_commands,
+    evaluation_commands,
+    graph_commands,
+    map_commands,
+    run_commands,
+    server_commands,
+)
 from attractor_nb.cli.reporting import ExitCode
 from attractor_nb.model.texts import did_you_mean
 
@@ -29,6 +36,7 @@ HELP = """Author and run AI pipelines as directed graphs in Graphviz DOT.
   attractor-nb run review.dot                 run it
   attractor-nb resume DIR                     continue a stopped run
   attractor-nb map review.dot --params FILE   run it over many inputs
+  attractor-nb evaluate review.dot --rows FILE --scorers equals    score it on data
   attractor-nb watch DIR                      watch it run
   attractor-nb serve                          the same over HTTP, for programs and browsers
 
@@ -148,6 +156,7 @@ class RootCommands(Commands):
         QuickCommand("resume", run_commands.resume, run_commands.RESUME_HELP),
         QuickCommand("fork", run_commands.fork, run_commands.FORK_HELP),
         QuickCommand("map", map_commands.map_, map_commands.MAP_HELP),
+        QuickCommand("evaluate", evaluation_commands.evaluate, evaluation_commands.EVALUATE_HELP),
         QuickCommand("commands", graph_commands.commands, graph_commands.COMMANDS_HELP),
         QuickCommand("models", graph_commands.models, graph_commands.MODELS_HELP),
         QuickCommand("estimate", graph_commands.estimate, graph_commands.ESTIMATE_HELP),

@@ -37,7 +37,7 @@ from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.prepare.row_files import read_params_file
 from attractor_nb.runtime.prepare.text_sources import changed_source
 from attractor_nb.storage.files.user_files import write_file
-from attractor_nb.storage.map_directory import read_map
+from attractor_nb.storage.map_directory import is_evaluation, read_map
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.stored_run import read_facts
 from attractor_nb.studio.history.diagnosis import MARKS, VERDICTS
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from attractor_nb.model.row_result import RowResult
+    from attractor_nb.pipeline.pipeline import Pipeline
 
 
 SHOWN_FAILURES: Final = 20
@@ -97,11 +98,15 @@ def map_file(file: str, params: Path | None, settings: Settings, own: MapSetting
     check_output(own.results_file, file, params)
     rows = _with_common(read_params_file(params), own.common)
     pipeline = read_pipeline(file)
+    handle: MapRun = pipeline.map(rows, wait=False, **first_options(pipeline, settings, own))
+    return _watch(handle, settings, own)
+
+
+def first_options(pipeline: Pipeline, settings: Settings, own: MapSettings) -> dict[str, Any]:
+    """The options of a new map, as ``Pipeline.map`` takes them."""
     trust = settings.trust_hash or settled_trust(pipeline, is_trusted=settings.needs_no_question)
     named = {"backend": settings.made_backend or settings.first_backend, "trust": trust, "map_dir": own.map_dir}
-    options = {**_options(settings), **own.options, **named}
-    handle: MapRun = pipeline.map(rows, wait=False, **_given(options))
-    return _watch(handle, settings, own)
+    return _given({**_options(settings), **own.options, **named})
 
 
 def resume_map(directory: Path, file: str, params: Path | None, settings: Settings, own: MapSettings) -> ExitCode:
@@ -112,23 +117,39 @@ def resume_map(directory: Path, file: str, params: Path | None, settings: Settin
         )
     check_output(own.results_file, file or None, params)
     pipeline = read_pipeline(file) if file else load_pipeline(directory)
+    settings = resumed_settings(directory, settings)
+    options = resumed_options(pipeline, directory, settings, own)
+    if params is None and own.common:
+        raise OptionError("a map continues with its own inputs", hint="leave --param out")
+    rows = None if params is None else _with_common(read_params_file(params), own.common)
+    run: MapRun = pipeline.resume_map(directory, wait=False, params=rows, **options)
+    warn_of_change(pipeline, directory, settings)
+    return _watch(run, settings, own)
+
+
+def resumed_settings(directory: Path, settings: Settings) -> Settings:
+    """The same; gates of a map that paused at some pause again: one that fails there would end its row for good."""
+    if settings.gates is None and _has_paused_rows(directory):
+        return replace(settings, gates=GateMode.PAUSE)
+    return settings
+
+
+def resumed_options(pipeline: Pipeline, directory: Path, settings: Settings, own: MapSettings) -> dict[str, Any]:
+    """The options of a map that continues, as ``Pipeline.resume_map`` takes them."""
     trust = settings.trust_hash or settled_trust(
         pipeline,
         is_trusted=settings.needs_no_question,
         logs_root=directory,
         recorded=recorded_by(directory, pipeline, settings),
     )
-    if settings.gates is None and _has_paused_rows(directory):
-        settings = replace(settings, gates=GateMode.PAUSE)  # a gate that fails there would end its row for good
-    options = {**_options(settings), **own.options, "trust": trust}
-    if params is None and own.common:
-        raise OptionError("a map continues with its own inputs", hint="leave --param out")
-    rows = None if params is None else _with_common(read_params_file(params), own.common)
-    run: MapRun = pipeline.resume_map(directory, wait=False, params=rows, **_given(options), **own.resume)
+    return _given({**_options(settings), **own.options, "trust": trust, **own.resume})
+
+
+def warn_of_change(pipeline: Pipeline, directory: Path, settings: Settings) -> None:
+    """Say that the file of a map was edited, and that the stored graph is what continues."""
     changed = changed_source(pipeline, directory / SOURCE_NAME, read_map(directory))
     if changed is not None and not settings.is_quiet:
         print(_stored_goes_on(changed, directory), file=sys.stderr)
-    return _watch(run, settings, own)
 
 
 def _has_paused_rows(directory: Path) -> bool:
@@ -149,11 +170,11 @@ def _with_common(rows: list[dict[str, Any]], common: Mapping[str, Any]) -> list[
 
 def _stored_goes_on(changed: Path, directory: Path) -> str:
     """That an edited file is not what a resume runs, and how it would be."""
-    given = ["map", shown_path(changed), "--resume", shown_path(directory), "--on-graph-change", "accept"]
+    command = resume_map_command(directory, "--on-graph-change", "accept", file=shown_path(changed))
     return (
         f"warning: {shown_path(changed)} has changed since this map began, or a file of its texts; "
         f"the map continues with the graph stored in {shown_path(directory / SOURCE_NAME)}\n"
-        f" hint: `{shlex.join(['attractor-nb', *given])}` uses the new one"
+        f" hint: `{command}` uses the new one"
     )
 
 
@@ -177,8 +198,25 @@ def _options(settings: Settings) -> dict[str, Any]:
 
 def _watch(handle: MapRun, settings: Settings, own: MapSettings) -> ExitCode:
     """Show a map until it has ended, and sum it up."""
+    result = watched(handle, settings, f"{handle.view.row_count:,} rows")
+    if isinstance(result, ExitCode):
+        return result
+    if own.results_file is not None:
+        _write_results(own.results_file, result)
+    _show(result, settings)
+    return map_code(result)
+
+
+def watched(handle: MapRun, settings: Settings, size: str) -> MapResult | ExitCode:
+    """The result of a map that is shown until it has ended; the exit code where there is none.
+
+    Args:
+        handle: The map.
+        settings: How it is shown.
+        size: Its size in words.
+    """
     progress = MapProgress(handle.view, is_quiet=settings.is_quiet)
-    progress.say(f"{redacted(handle.pipeline.name)}   {handle.view.row_count:,} rows", Tone.STRONG)
+    progress.say(f"{redacted(handle.pipeline.name)}   {size}", Tone.STRONG)
     handle.on_row(progress.take)
     progress.begin()
     try:
@@ -193,31 +231,40 @@ def _watch(handle: MapRun, settings: Settings, own: MapSettings) -> ExitCode:
         progress.close()
     if result is None:
         return ExitCode.INTERRUPTED
-    if own.results_file is not None:
-        _write_results(own.results_file, result)
     if result.cassette is not None:
         progress.say(f"cassette: {result.cassette}")
-    _show(result, settings)
+    return result
+
+
+def map_code(result: MapResult) -> ExitCode:
+    """The exit code of a map that has ended."""
     if result.status == "interrupted" and any(row.reason == PAUSED for row in result.rows):
         return ExitCode.PAUSED
     return ExitCode.of(result.status, is_unmeasured=any(row.is_unmeasured for row in result.rows))
 
 
 def _write_results(path: Path, result: MapResult) -> None:
-    write_file(path, _RESULTS[path.suffix.lower()](result))
+    """Write a line for each row; CSV has the columns of ``MapResult.to_frame``."""
+    if path.suffix.lower() == ".csv":
+        write_lines(path, [{"row": number, **line} for number, line in enumerate(result.lines())])
+    else:
+        write_lines(path, [_row_plain(result, row) for row in result])
 
 
-def _as_json_lines(result: MapResult) -> str:
-    lines = (_row_plain(result, row) for row in result)
+def write_lines(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
+    """Write objects, each on its line, in the format of the file's suffix."""
+    write_file(path, _RESULTS[path.suffix.lower()]([redacted_value(line) for line in lines]))
+
+
+def _as_json_lines(lines: Sequence[Mapping[str, Any]]) -> str:
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
 
 
-def _as_csv(result: MapResult) -> str:
-    """The columns of ``MapResult.to_frame``; what is no text is JSON, and nothing where a row has no value.
+def _as_csv(lines: Sequence[Mapping[str, Any]]) -> str:
+    """A column of each key; what is no text is JSON, and nothing where a line has no value.
 
     A text that a spreadsheet would execute as a formula begins with an apostrophe: models, tools and rows wrote it.
     """
-    lines = [{"row": number, **redacted_value(line)} for number, line in enumerate(result.lines())]
     columns = list(dict.fromkeys(name for line in lines for name in line))
     rows = ([_cell(line.get(name)) for name in columns] for line in lines)
     return "".join(map(_csv_line, [list(map(_cell, columns)), *rows]))
@@ -240,7 +287,7 @@ def _cell(value: object) -> str:
 
 _FORMULA_SIGNS: Final = frozenset("=+-@\t\r＝＋－＠")  # noqa: RUF001 - spreadsheets read the wide signs so, too
 _NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
-_RESULTS: Final[Mapping[str, Callable[[MapResult], str]]] = {
+_RESULTS: Final[Mapping[str, Callable[[Sequence[Mapping[str, Any]]], str]]] = {
     ".jsonl": _as_json_lines,
     ".ndjson": _as_json_lines,
     ".csv": _as_csv,
@@ -278,9 +325,20 @@ def _show(result: MapResult, settings: Settings) -> None:
         print(f"Try the failed rows again with `{command} --failed retry`", file=sys.stderr)
 
 
-def resume_map_command(directory: Path, *options: str) -> str:
-    """The command that continues a map."""
-    return " ".join(["attractor-nb map --resume", shlex.quote(shown_path(directory)), *options])
+def resume_map_command(directory: Path, *options: str, file: str = "", scorers: Sequence[str] = ()) -> str:
+    """The command that continues a map, or an evaluation.
+
+    Args:
+        directory: Its directory.
+        *options: Further options.
+        file: The pipeline's file; empty for the stored pipeline.
+        scorers: The scorers of an evaluation, where they are known.
+    """
+    command, given = "map", list[str]()
+    if is_evaluation(directory):
+        command, given = "evaluate", [word for each in scorers or ["MODULE:NAME"] for word in ("--scorers", each)]
+    named = [file] if file else []
+    return shlex.join(["attractor-nb", command, *named, "--resume", shown_path(directory), *given, *options])
 
 
 def _result_plain(result: MapResult) -> dict[str, Any]:
@@ -418,7 +476,8 @@ def diagnose_map(directory: Path, *, is_json: bool) -> ExitCode:
     if is_json:
         print_json({"verdict": verdict, "damages": dict(found.damages), **found.to_plain()})
         return code
-    print(f"{VERDICTS[verdict]}: {shown_path(directory)}, a map\n\n{_text(found)}")
+    kind = "an evaluation" if is_evaluation(directory) else "a map"
+    print(f"{VERDICTS[verdict]}: {shown_path(directory)}, {kind}\n\n{_text(found)}")
     for name, problem in found.damages.items():
         print(f"{MARKS['damaged']} damaged   {name}   {one_line(problem)}")
     advice = _advice(found)

@@ -223,6 +223,7 @@ _CALLS: Final = calls_of(
     (r"run\.rewind\([^)]*\)", "`attractor-nb resume DIR --from NODE`"),
     (r"resume\(…, backend=…\)", "`attractor-nb resume DIR --backend NAME`"),
     (r"(?:Pipeline\([^)]*\)|pipeline)\.resume_map\([^)]*\)", "`attractor-nb map FILE --resume DIR`"),
+    (r"pipeline\.resume_evaluation\([^)]*\)", "`attractor-nb evaluate --resume DIR --scorers MODULE:NAME`"),
     (r"(?:Pipeline\([^)]*\)|pipeline)\.resume\([^)]*\)", "`attractor-nb resume DIR --graph FILE`"),
     (r'(?:run|Run\.load\("[^"]*"\))\.resume\(\)', "`attractor-nb resume DIR`"),
     (r"run\.answer\([^)]*\)", "`attractor-nb answer DIR GATE CHOICE`"),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.evaluation.evaluation import MINUS, counted, number_text, percent_text
+from attractor_nb.evaluation.evaluation import MINUS, counted, markdown_table, number_text, percent_text
 from attractor_nb.evaluation.statistics import (
     LEVEL,
     IntervalEstimate,
@@ -21,12 +22,12 @@ from attractor_nb.model.texts import no_such_key
 from attractor_nb.views.table import Column, DisplayedTable, Table, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from attractor_nb.evaluation.columns import ScoreColumn
     from attractor_nb.evaluation.scored_rows import ScoredRows
 
 BETTER, WORSE, UNDECIDED = "better", "worse", "not decided"
+LISTED: Final = 10
+"""Most ids of a note; all are in ``losses`` and ``changed_rows``."""
 _STATES: Final = {BETTER: "ok", WORSE: "error", UNDECIDED: ""}
 
 
@@ -131,28 +132,43 @@ class EvaluationComparison(DisplayedTable):
         first = self.differences[0].column if self.differences else ""
         return [each.words for each in self.differences if each.column == first]
 
-    def check(self, *, at_most_worse_by: float, max_unmeasured: int = 0) -> list[str]:
+    def check(self, *, at_most_worse_by: float | Mapping[str, float], max_unmeasured: int = 0) -> list[str]:
         """Reasons why a variant may be worse than the baseline by more than a margin; empty when none may.
 
         A variant that lost no row passes. One that lost rows passes if the interval of the difference excludes
-        what is worse than the margin: what is not decided fails.
+        what is worse than the margin: what is not decided fails, and so does a score that cannot be compared.
 
         Args:
-            at_most_worse_by: The margin, in units of each score; 0.02 is 2 percentage points of a pass/fail score.
+            at_most_worse_by: The margin, in units of each score: 0.02 is 2 percentage points of a pass/fail score.
+                A dict of them by column judges these columns alone.
             max_unmeasured: Most rows that are not compared.
         """
+        margins = self._margins(at_most_worse_by)
         problems: list[str] = []
-        for each in self.differences:
-            low = each.gain_low
-            if each.losses and (low is None or low < -at_most_worse_by):
-                reach = "" if low is None else f", and the interval of the difference reaches {signed(low)}"
-                problems.append(
-                    f"{each.column}: {each.variant} may be worse by more than {number_text(at_most_worse_by)}: "
-                    f"it lost {len(each.losses):,} of {counted(each.difference.count, 'row')}{reach}"
-                )
-            if each.unpaired > max_unmeasured:
-                problems.append(f"{each.column}: {counted(each.unpaired, 'row')} of {each.variant} not compared")
+        for variant in self.variants:
+            found = {each.column: each for each in self.differences if each.variant == variant.name}
+            for name, margin in margins.items():
+                if name in found:
+                    problems += _problems(found[name], margin, max_unmeasured)
+                else:
+                    problems.append(f"{name}: no row of {variant.name} can be compared with {self.baseline.name}")
         return problems
+
+    def _margins(self, given: float | Mapping[str, float]) -> Mapping[str, float]:
+        """The margin of each column that is judged; classes have no better and worse."""
+        known = self.baseline.head.columns
+        if isinstance(given, Mapping):
+            if unknown := next((name for name in given if name not in known), None):
+                raise no_such_key(self.baseline.name, "score", unknown, known)
+            return given
+        rows = range(len(self.baseline.rows))
+        return {name: given for name in known if self.baseline.column(name, rows).kind != "class"}
+
+    def to_markdown(self) -> str:
+        """The verdicts, the differences and the rows that were lost as Markdown, for a pull request."""
+        parts = [*(f"**{words}**" for words in self.words), markdown_table(self.table)]
+        parts += ["\n".join(f"- {note}" for note in notes)] if (notes := self._notes()) else []
+        return "\n\n".join(parts) + "\n"
 
     @property
     def table(self) -> Table:
@@ -177,9 +193,45 @@ class EvaluationComparison(DisplayedTable):
         found = list(self.notes)
         for name, ids in self.changed_rows.items():
             if ids:
-                listed = ", ".join(ids[:10]) + (f" and {len(ids) - 10:,} more" if len(ids) > 10 else "")
-                found.append(one_line(f"{name}: {counted(len(ids), 'row')} with other inputs, not compared: {listed}"))
-        return found
+                found.append(f"{name}: {counted(len(ids), 'row')} with other inputs, not compared: {_listed(ids)}")
+        found += [
+            f"{each.column}: {each.variant} lost {counted(len(each.losses), 'row')}: {_listed(each.losses)}"
+            for each in self.differences
+            if each.losses and each.kind == "pass/fail"
+        ]
+        for variant in self.variants:
+            found += _doubts(self.baseline, variant)
+        return [one_line(note) for note in found]
+
+
+def _listed(ids: Sequence[str]) -> str:
+    return ", ".join(ids[:LISTED]) + (f" and {len(ids) - LISTED:,} more" if len(ids) > LISTED else "")
+
+
+def _doubts(a: ScoredRows, b: ScoredRows) -> list[str]:
+    """What makes the scores of two sides differ, beside the pipeline."""
+    found = [
+        f"{name}: the scorer of {b.name} is not that of {a.name}: its version differs"
+        for name, column in a.head.columns.items()
+        if (other := b.head.columns.get(name)) and column.version != other.version
+    ]
+    if a.head.mark != b.head.mark:
+        found.append(f"{a.name} is {a.head.mark or 'unmarked'}, and {b.name} is {b.head.mark or 'unmarked'}")
+    return found
+
+
+def _problems(each: Difference, margin: float, max_unmeasured: int) -> list[str]:
+    problems: list[str] = []
+    low = each.gain_low
+    if each.losses and (low is None or low < -margin):
+        reach = "" if low is None else f", and the interval of the difference reaches {signed(low)}"
+        problems.append(
+            f"{each.column}: {each.variant} may be worse by more than {number_text(margin)}: "
+            f"it lost {len(each.losses):,} of {counted(each.difference.count, 'row')}{reach}"
+        )
+    if each.unpaired > max_unmeasured:
+        problems.append(f"{each.column}: {counted(each.unpaired, 'row')} of {each.variant} not compared")
+    return problems
 
 
 def _cells(each: Difference) -> list[str]:

@@ -279,8 +279,8 @@ class Evaluation(Displayed):
 
     def to_markdown(self) -> str:
         """The verdict, the scores and the failures as Markdown, for a pull request."""
-        parts = [f"**{self.headline()}**", _markdown(self._scores_table())]
-        parts += [f"{table.headline}\n\n{_markdown(table)}" for table in self._row_tables()]
+        parts = [f"**{self.headline()}**", markdown_table(self._scores_table())]
+        parts += [f"{table.headline}\n\n{markdown_table(table)}" for table in self._row_tables()]
         return "\n\n".join(parts) + "\n"
 
     def save_baseline(self, path: str | PathLike[str] = "baseline.jsonl") -> Path:
@@ -426,8 +426,8 @@ def _safe(table: Table) -> Markup:
     return Markup(table.to_html())  # noqa: S704 - by our own builder
 
 
-def _markdown(table: Table) -> str:
-    """A table in the syntax of GitHub."""
+def markdown_table(table: Table) -> str:
+    """A table in the syntax of GitHub, without its headline and notes."""
     lines = [[column.title for column in table.columns], ["---"] * len(table.columns), *table.rows]
     return "\n".join(f"| {' | '.join(one_line(cell).replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
 

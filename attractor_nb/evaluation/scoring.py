@@ -20,6 +20,7 @@ from attractor_nb.redaction import redacted
 from attractor_nb.runtime.stored_execution import load_execution
 from attractor_nb.storage.files.atomic import read_plain_file
 from attractor_nb.storage.files.strict_json import json_bytes
+from attractor_nb.storage.map_directory import EVALUATION_NAME
 from attractor_nb.storage.score_log import ScoreLog
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.storage.map_directory import MapDirectory
 
-HEAD_NAME: Final = "evaluation.json"
 ROWS_NAME: Final = "evaluation-rows.jsonl"
 _MAX_BYTES: Final = 4 * 1024**3
 NO_OUTPUT: Final = 'the run has no "{name}"; output=… says what is judged'
@@ -81,7 +81,7 @@ class Scoring:
     def begin(self, directory: MapDirectory) -> None:
         """Store what is evaluated, and read the scores that were made before."""
         head = EvaluationHead(self.repeat, self.inputs, self.output if isinstance(self.output, str) else "")
-        directory.put_file(HEAD_NAME, json_bytes(head.to_plain()) + b"\n")
+        directory.put_file(EVALUATION_NAME, json_bytes(head.to_plain()) + b"\n")
         rows = b"".join(json_bytes(row.to_plain()) + b"\n" for row in self.rows)
         directory.put_file(ROWS_NAME, rows)
         self.open(directory.path)
@@ -164,7 +164,7 @@ def read_head(directory: Path) -> tuple[EvaluationHead, list[EvaluationRow]]:
         RunNotFound: No evaluation is there.
         CheckpointCorrupt: A file of it is damaged.
     """
-    data = read_plain_file(directory / HEAD_NAME, max_bytes=_MAX_BYTES)
+    data = read_plain_file(directory / EVALUATION_NAME, max_bytes=_MAX_BYTES)
     lines = read_plain_file(directory / ROWS_NAME, max_bytes=_MAX_BYTES)
     if data is None or lines is None:
         raise RunNotFound(f"{directory} holds no evaluation", hint="name the directory that evaluate(…) made")
@@ -174,7 +174,8 @@ def read_head(directory: Path) -> tuple[EvaluationHead, list[EvaluationRow]]:
         rows = [decoder.decode(line) for line in lines.split(b"\n") if line]
     except msgspec.DecodeError as error:
         raise CheckpointCorrupt(
-            f"{directory / HEAD_NAME} or {ROWS_NAME}: {error}", hint="evaluate the rows again in the same directory"
+            f"{directory / EVALUATION_NAME} or {ROWS_NAME}: {error}",
+            hint="evaluate the rows again in the same directory",
         ) from None
     return head, rows
 

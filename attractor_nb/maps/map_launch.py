@@ -37,7 +37,15 @@ from attractor_nb.runtime.stored_execution import load_execution
 from attractor_nb.runtime.stored_state import choices_for, with_recorded_backend
 from attractor_nb.runtime.wire import check_plugs
 from attractor_nb.runtime.workspace.workspace import recorded_for_rows, with_workdir_of_rows
-from attractor_nb.storage.map_directory import MapDirectory, inputs_hash, read_inputs, read_map, row_name
+from attractor_nb.storage.map_directory import (
+    MapDirectory,
+    continue_call,
+    inputs_hash,
+    is_evaluation,
+    read_inputs,
+    read_map,
+    row_name,
+)
 from attractor_nb.storage.own_places import refuse_linked
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE, new_run_directory
 from attractor_nb.views.display import Displayed
@@ -132,6 +140,10 @@ def continue_map(
     if request.of_rows.durability == "none" or request.own.map_dir is not None:
         raise OptionError("a map continues in its own directory", hint='leave map_dir and durability="none" out')
     facts = read_map(path)
+    if request.follower is None and is_evaluation(path):
+        raise OptionError(
+            f"{path} is an evaluation: as a map its rows would run without being scored", hint=continue_call(path)
+        )
     recorded = choices_for(pipeline.graph, path, request.of_rows)
     of_rows = with_recorded_backend(request.of_rows, facts)
     request = replace(request, of_rows=with_workdir_of_rows(of_rows, facts))
@@ -478,7 +490,7 @@ class MapResult(Displayed, Sequence["RowResult"]):
 
     def _next_step(self) -> str:
         if self.unfinished and self.directory is not None:
-            return f'continue with pipeline.resume_map("{self.directory}")'
+            return f"continue with {continue_call(self.directory)}"
         failed = next(iter(self.view.failures), None)
         return f"see result.run({failed.row})" if failed is not None and failed.directory else ""
 
@@ -556,7 +568,7 @@ def work_of_map(rows: MapWork) -> HandleJob[MapResult]:
     """The work behind the handle of a map."""
     if rows.directory is None:
         return HandleJob("the map", 'nothing of it is kept, for its durability is "none"')
-    return HandleJob("the map", f'continue with pipeline.resume_map("{rows.directory.path}")')
+    return HandleJob("the map", f"continue with {continue_call(rows.directory.path)}")
 
 
 async def drive(handle: MapRun, behind: HandleJob[MapResult], rows: MapWork) -> MapResult:

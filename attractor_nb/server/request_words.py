@@ -32,6 +32,7 @@ _CALLS: Final = calls_of(
     (r"rewind_to=…, --rewind-to at the command line", '"rewind_to" in the request'),
     (r"resume\(…, backend=…\)", f'POST {_ONE}/resume with "backend"'),
     (rf"{_PIPELINE}\.resume_map\([^)]*\)", "`attractor-nb map FILE --resume DIR`"),
+    (rf"{_PIPELINE}\.resume_evaluation\([^)]*\)", "`attractor-nb evaluate --resume DIR --scorers MODULE:NAME`"),
     (rf"{_PIPELINE}\.resume\([^)]*\)", "`attractor-nb resume DIR --graph FILE`"),
     (rf"{_RUN}\.resume\([^)]*\)", f"POST {_ONE}/resume"),
     (r"run\.answer\([^)]*\)(?:, or run\.answer\([^)]*\))?", f"POST {_ONE}/questions/{{qid}}/answer"),

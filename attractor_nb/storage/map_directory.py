@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
 MAP_NAME = "map.json"
 INPUTS_NAME = "inputs.jsonl"
+EVALUATION_NAME = "evaluation.json"
+"""File of a map whose rows are scored."""
 _WHOLE = (MAP_NAME, EVENT_LOG_NAME, CHECKPOINT_NAME)
 _BEGAN = frozenset({OWNER_NAME, SOURCE_NAME, INPUTS_NAME})
 """Files of the directory of a map before its manifest."""
@@ -213,13 +215,33 @@ def is_map(path: Path) -> bool:
     return False
 
 
+def is_evaluation(path: Path) -> bool:
+    """True if a directory is one of a map whose rows are scored."""
+    return is_map(path) and (path / EVALUATION_NAME).is_file()
+
+
 def map_is_no_run(path: Path) -> RunNotFound:
     """The error of what takes the directory of a run, and is given that of a map."""
+    kind = "an evaluation" if is_evaluation(path) else "a map"
+    word = "evaluate" if is_evaluation(path) else "map"
     return RunNotFound(
-        f"{path} is a map, and not the run of one of its rows",
+        f"{path} is {kind}, and not the run of one of its rows",
         hint=f"a row is a run of its own, such as {path}/{row_name(0)}; `attractor-nb watch` and `doctor` show "
-        "the map, `attractor-nb map --resume` and pipeline.resume_map(directory) continue it",
+        f"the map, `attractor-nb {word} --resume` and {continue_call(path, 'directory')} continue it",
     )
+
+
+def continue_call(path: Path, shown: str = "") -> str:
+    """The call that continues the map of a directory.
+
+    Args:
+        path: The directory.
+        shown: What stands for it; the path as text by default.
+    """
+    place = shown or f'"{path}"'
+    if is_evaluation(path):
+        return f"pipeline.resume_evaluation({place}, scorers)"
+    return f"pipeline.resume_map({place})"
 
 
 def read_map(path: Path) -> dict[str, Any]:

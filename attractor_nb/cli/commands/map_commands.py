@@ -28,6 +28,19 @@ A .json file is an array of objects, a .toml file one array of tables. --param g
 Exit codes: 0 all rows succeeded, 1 a row failed or was not started, 2 invalid input, 130 interrupted.
 """
 
+FailedRows = Annotated[
+    Failed | None,
+    typer.Option(
+        "--failed", help="With --resume: keep failed rows, or retry each from its failed stage.", show_default=False
+    ),
+]
+OnGraphChange = Annotated[
+    GraphChange | None,
+    typer.Option(
+        "--on-graph-change", help="With --resume: what to do when the pipeline has changed.", show_default=False
+    ),
+]
+
 
 def map_options(
     *,
@@ -107,18 +120,8 @@ def map_(
             "--out", help="A .jsonl or .csv file for the results, or the map's own directory.", show_default=False
         ),
     ] = None,
-    failed: Annotated[
-        Failed | None,
-        typer.Option(
-            "--failed", help="With --resume: keep failed rows, or retry each from its failed stage.", show_default=False
-        ),
-    ] = None,
-    on_graph_change: Annotated[
-        GraphChange | None,
-        typer.Option(
-            "--on-graph-change", help="With --resume: what to do when the pipeline has changed.", show_default=False
-        ),
-    ] = None,
+    failed: FailedRows = None,
+    on_graph_change: OnGraphChange = None,
     options: dict[str, Any],
     settings: "Settings",
 ) -> int:

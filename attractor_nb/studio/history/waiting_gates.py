@@ -16,7 +16,7 @@ from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.runtime.wired_run import runs_under_way
 from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.log.lock import process_of
-from attractor_nb.storage.map_directory import row_number
+from attractor_nb.storage.map_directory import continue_call, row_number
 from attractor_nb.storage.own_places import refuse_linked
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
 from attractor_nb.storage.run_index import list_runs, waiting_rows
@@ -157,7 +157,7 @@ def gates(base: str | Path = DEFAULT_RUNS_BASE) -> Inbox:
 def _questions_of_rows(of_map: RunSummary, here: set[Path], notes: list[str]) -> list[WaitingGate]:
     """The questions of a map's rows; a row is not a run that is resumed, so its answer is recorded for its map."""
     rows, more = waiting_rows(of_map)
-    resume = f'pipeline.resume_map("{shown_place(of_map.logs_root)}")'
+    resume = continue_call(of_map.logs_root, f'"{shown_place(of_map.logs_root)}"')
     found: list[WaitingGate] = []
     for row in rows:
         number = row_number(row.logs_root.name)
