@@ -84,8 +84,8 @@ class Agreement(Displayed):
         if self.raw.value is not None:
             raw = f"{raw} = {percent_text(self.raw.value)}{_between(self.raw, percent_text)}"
         if self.kappa.value is None:
-            return f"{self.column}: kappa is undefined: {self._undefined()}   {raw}"
-        return f"{self.column}: kappa {number_text(self.kappa.value)}{_between(self.kappa, number_text)}   {raw}"
+            return f"{self.column}: kappa is undefined: {self._undefined()}; {raw}"
+        return f"{self.column}: kappa {number_text(self.kappa.value)}{_between(self.kappa, number_text)}; {raw}"
 
     def _undefined(self) -> str:
         return "judge and labels have one class" if self.counts else "no row has both a value and a label"
@@ -137,7 +137,7 @@ class Agreement(Displayed):
 def _between(estimate: IntervalEstimate, text: Any) -> str:
     if estimate.low is None or estimate.high is None:
         return ""
-    return f" ({text(estimate.low)} to {text(estimate.high)})"
+    return f" ({text(estimate.low).removesuffix(' %')} to {text(estimate.high)})"
 
 
 def _listed(words: str, ids: Sequence[str]) -> str:

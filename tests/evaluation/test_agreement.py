@@ -37,10 +37,12 @@ def test_kappa_raw_agreement_and_counts(tmp_path):
     labels = [True] * 4 + [False] * 5 + [True]
     found = agreement(evaluated(tmp_path, verdicts), {f"r{number}": label for number, label in enumerate(labels)})
     assert (found.kappa.value, found.kappa.count) == (pytest.approx(0.6), 10)
-    assert (found.kappa.low, found.kappa.high) == (pytest.approx(0.104, abs=0.001), 1.0)
+    assert (found.kappa.low, found.kappa.high) == (pytest.approx(-0.020, abs=0.001), pytest.approx(0.887, abs=0.001))
     assert (found.raw.value, found.raw.method) == (0.8, "Wilson")
     assert found.counts == {(True, True): 4, (True, False): 1, (False, False): 4, (False, True): 1}
-    assert found.headline() == "judge: kappa 0.6 (0.104 to 1)   8 of 10 rows agree = 80 % (49 % to 94 %)"
+    assert (
+        found.headline() == "judge: kappa 0.6 (\N{MINUS SIGN}0.0197 to 0.887); 8 of 10 rows agree = 80 % (49 to 94 %)"
+    )
 
 
 def test_disagreements_come_first_with_both_values_and_the_judges_reason(tmp_path):

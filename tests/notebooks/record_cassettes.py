@@ -75,12 +75,7 @@ def record(target: Path = CASSETTE) -> None:
             ANTHROPIC_API_KEY="not-a-key",
         )
         Pipeline(pipeline_of(NOTEBOOK, "sheet")).run(
-            wait=True,
-            backend="llm",
-            cassette=target,
-            cassette_mode="record",
-            durability="none",
-            is_shown=False,
+            wait=True, backend="llm", cassette=target, cassette_mode="record", durability="none", is_shown=False
         )
 
 

@@ -3,6 +3,7 @@
 Its outputs are compared by nbval, which is a run of its own: see the target ``test`` of the Makefile.
 """
 
+import ast
 import json
 import re
 from pathlib import Path
@@ -10,17 +11,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from attractor_nb import (
-    FunctionBackend,
-    Outcome,
-    Pipeline,
-    QueueInterviewer,
-    Run,
-    current_stage,
-    heat,
-    lineage,
-    runs,
-)
+from attractor_nb import FunctionBackend, Outcome, Pipeline, QueueInterviewer, Run, current_stage, heat, lineage, runs
+from attractor_nb.evaluation.scorers import matches
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
 PRIVATE = re.compile(r"/tmp/|/home/|/root/|/work/|widget-view|\d{4}-\d\d-\d\dT\d\d")
@@ -169,9 +161,7 @@ def cell_source(number, cell_id):
 def test_exercise_7_a_cheap_draft_and_a_second_model():
     text = cell_source("07", "sheet")
     release = Pipeline(text)
-    text = text.replace("claude-haiku-4-5; reasoning_effort: low", "gpt-5-mini").replace(
-        ".hard   ", "#write  "
-    )
+    text = text.replace("claude-haiku-4-5; reasoning_effort: low", "gpt-5-mini").replace(".hard   ", "#write  ")
     text = text.replace("            #review { llm_model: gpt-5.2; }\n", "")
     cheap = Pipeline(text)
     assert [choice.name.model for choice in cheap.models()] == [
@@ -222,7 +212,7 @@ def test_the_recording_of_notebook_7_is_that_of_its_pipeline():
 def test_the_recording_of_notebook_16_is_that_of_its_example():
     """Else: python tests/notebooks/record_cassettes.py local, then refresh.py."""
     example = Pipeline(NOTEBOOKS[0].parents[1] / "examples" / "ticket_to_release.dot")
-    way = "start research reviewers plan judge test fix repair test approve done".split()
+    way = ["start", "research", "reviewers", "plan", "judge", "test", "fix", "repair", "test", "approve", "done"]
     checked = example.check(
         NOTEBOOKS[0].parent / "cassettes" / "ticket.json",
         path=way,
@@ -234,12 +224,39 @@ def test_the_recording_of_notebook_16_is_that_of_its_example():
     assert "AssertionError" in checked["fix"].prompt
 
 
+def test_the_recording_of_notebook_17_has_both_prompts_for_each_ticket():
+    """Else: python tests/notebooks/record_cassettes.py replies, then refresh.py."""
+    place = NOTEBOOKS[0].parent / "cassettes"
+    guided = ast.literal_eval(whole_cell("17", "guided").split("=", 1)[1].strip())["reply.prompt"]
+    written = [json.loads(line) for line in (place / "replies.jsonl").read_text("utf-8").splitlines()]
+    calls = json.loads((place / "replies.json").read_text("utf-8"))["calls"]
+    told = {
+        (call["inputs"]["context"]["ticket"], guided.split("$")[0] in call["inputs"]["prompt"]): call for call in calls
+    }
+    for row in written:
+        assert told[row["ticket"], False]["answer"]["text"] == row["plain"]
+        assert told[row["ticket"], True]["answer"]["text"] == row["guided"]
+
+
 def solution(number):
     """The code under the fold of a notebook's exercise."""
     (path,) = [path for path in NOTEBOOKS if path.name.startswith(number)]
     exercise = nbformat.read(path, as_version=4).cells[-2].source
     (code,) = re.findall(r"```(?:python)?\n(.*?)```", exercise, re.DOTALL)
     return code
+
+
+def test_exercise_17_stored_runs_are_scored_again(tmp_path, capsys):
+    pipeline = Pipeline(
+        cell_source("17", "desk"), backend=lambda prompt: "go on " * 12, runs_dir=tmp_path
+    )
+    rows = [{"ticket": str(number)} for number in range(3)]
+    comparison = pipeline.compare({"guided": {"reply.prompt": "Briefly: $ticket"}}, rows, matches("."))
+    exec(solution("17"), {"comparison": comparison})
+    assert (
+        capsys.readouterr().out
+        == "baseline 3 rows   brief 0 of 3, at most 56 %\nguided 3 rows   brief 0 of 3, at most 56 %\n"
+    )
 
 
 def test_exercise_9_the_goal_gate_is_why_draft_was_visited_twice(tmp_path, monkeypatch):
@@ -291,12 +308,7 @@ def test_exercise_15_what_the_killed_server_left_is_ended_by_another(tmp_path, m
     names: dict = {"review": Pipeline(cell_source("15", "review"))}
     for cell in ("imports", "serve", "ask", "events"):
         text = whole_cell("15", cell)
-        for call in (
-            "os.chdir",
-            "server, address",
-            "json.load(ask",
-            "for last_id",
-        ):  # what the notebook does at once
+        for call in ("os.chdir", "server, address", "json.load(ask", "for last_id"):  # what the notebook does at once
             text = text.partition(f"\n{call}")[0]
         exec(text, names)
     try:
