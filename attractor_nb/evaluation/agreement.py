@@ -84,8 +84,10 @@ class Agreement(Displayed):
         if self.raw.value is not None:
             raw = f"{raw} = {percent_text(self.raw.value)}{_between(self.raw, percent_text)}"
         if self.kappa.value is None:
-            return f"{self.column}: kappa is undefined: {self._undefined()}   {raw}"
-        return f"{self.column}: kappa {number_text(self.kappa.value)}{_between(self.kappa, number_text)}   {raw}"
+            return f"{one_line(self.column)}: kappa is undefined: {self._undefined()}   {raw}"
+        return (
+            f"{one_line(self.column)}: kappa {number_text(self.kappa.value)}{_between(self.kappa, number_text)}   {raw}"
+        )
 
     def _undefined(self) -> str:
         return "judge and labels have one class" if self.counts else "no row has both a value and a label"
@@ -123,12 +125,12 @@ class Agreement(Displayed):
         return Table("Judge and labels", columns, cells, notes=[note for note in notes if note])
 
     def __str__(self) -> str:
-        return "\n\n".join([one_line(self.headline()), *map(str, self._tables())])
+        return "\n\n".join([self.headline(), *map(str, self._tables())])
 
     def _html(self) -> str:
         parts = [
             style_sheet(compare_css()),
-            element("div", {"class": "headline"}, one_line(self.headline())),
+            element("div", {"class": "headline"}, self.headline()),
             *(Markup(table.to_html()) for table in self._tables()),  # noqa: S704 - by our own builder
         ]
         return str(element("div", {"class": f"attractor-compare {root_class()} auto"}, *parts))

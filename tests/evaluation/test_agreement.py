@@ -40,7 +40,11 @@ def test_kappa_raw_agreement_and_counts(tmp_path):
     assert (found.kappa.low, found.kappa.high) == (pytest.approx(0.104, abs=0.001), 1.0)
     assert (found.raw.value, found.raw.method) == (0.8, "Wilson")
     assert found.counts == {(True, True): 4, (True, False): 1, (False, False): 4, (False, True): 1}
-    assert found.headline() == "judge: kappa 0.6 (0.104 to 1)   8 of 10 rows agree = 80 % (49 % to 94 %)"
+    assert (
+        str(found).splitlines()[0]
+        == found.headline()
+        == "judge: kappa 0.6 (0.104 to 1)   8 of 10 rows agree = 80 % (49 % to 94 %)"
+    )
 
 
 def test_disagreements_come_first_with_both_values_and_the_judges_reason(tmp_path):
