@@ -123,12 +123,12 @@ class Agreement(Displayed):
         return Table("Judge and labels", columns, cells, notes=[note for note in notes if note])
 
     def __str__(self) -> str:
-        return "\n\n".join([one_line(self.headline()), *map(str, self._tables())])
+        return "\n\n".join([self.headline(), *map(str, self._tables())])
 
     def _html(self) -> str:
         parts = [
             style_sheet(compare_css()),
-            element("div", {"class": "headline"}, one_line(self.headline())),
+            element("div", {"class": "headline"}, self.headline()),
             *(Markup(table.to_html()) for table in self._tables()),  # noqa: S704 - by our own builder
         ]
         return str(element("div", {"class": f"attractor-compare {root_class()} auto"}, *parts))

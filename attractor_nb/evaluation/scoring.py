@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -77,6 +78,8 @@ class Scoring:
         default_factory=dict[tuple[str, str, str], tuple[Score, ...]]
     )
     """Stored scores by run, scorer and version."""
+    _around: Context = field(default_factory=copy_context)
+    """Variables of the caller, for scorers: where a row has run, the current stage is still its last one."""
 
     def begin(self, directory: MapDirectory) -> None:
         """Store what is evaluated, and read the scores that were made before."""
@@ -105,7 +108,8 @@ class Scoring:
         for scorer in self.scorers:
             known = self._known.get((result.run_id, scorer.name, scorer.version)) if scorer.version else None
             if known is None:
-                known = tuple(await self._made(scorer, judged, problem))
+                made = asyncio.create_task(self._made(scorer, judged, problem), context=self._around.copy())
+                known = tuple(await made)
                 lines.append(ScoreLine(result.run_id, result.row, scorer.name, scorer.version, known))
             found += known
         self.scores[result.row] = found

@@ -41,7 +41,9 @@ def test_kappa_raw_agreement_and_counts(tmp_path):
     assert (found.raw.value, found.raw.method) == (0.8, "Wilson")
     assert found.counts == {(True, True): 4, (True, False): 1, (False, False): 4, (False, True): 1}
     assert (
-        found.headline() == "judge: kappa 0.6 (\N{MINUS SIGN}0.0197 to 0.887); 8 of 10 rows agree = 80 % (49 to 94 %)"
+        str(found).splitlines()[0]
+        == found.headline()
+        == "judge: kappa 0.6 (\N{MINUS SIGN}0.0197 to 0.887); 8 of 10 rows agree = 80 % (49 to 94 %)"
     )
 
 

@@ -10,6 +10,7 @@ from attractor_nb.errors import OptionError, RetryableError, TerminalError
 from attractor_nb.evaluation.judge import judge
 from attractor_nb.model.calls.call_content import Response, outside_fences
 from attractor_nb.model.outcome import Usage
+from attractor_nb.stage import stage_or_none
 
 TEXT = """digraph answering {
     inputs="ticket"
@@ -156,6 +157,17 @@ def test_an_error_that_may_pass_is_tried_again(tmp_path):
     always = Model(RetryableError("busy", retry_after_seconds=0.01))
     assert score_of(tmp_path, always, cache=False).state == "unmeasured"
     assert len(always.prompts) == 4
+
+
+def test_the_judge_is_asked_outside_the_stages_of_the_run(tmp_path):
+    seen = []
+
+    def ask(prompt):
+        seen.append(stage_or_none())
+        return verdict(True)
+
+    evaluated(tmp_path, judge(RUBRIC, model="m", backend=ask))
+    assert seen == [None]
 
 
 def test_a_row_that_the_pipeline_failed_is_not_judged(tmp_path):
