@@ -31,7 +31,7 @@ from attractor_nb.pipeline.load_pipeline import load_pipeline
 from attractor_nb.storage.files.user_files import write_file
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from attractor_nb.cli.map_execution import MapSettings
@@ -82,7 +82,7 @@ class EvaluationSettings:
         """
         check_output(self.save_baseline, *inputs)
         check_output(self.markdown, *inputs, self.baseline_file, self.save_baseline)
-        known = {} if self.baseline is None else self.baseline.head.columns
+        known: Collection[str] = () if self.baseline is None else self.baseline.head.columns
         names = [each.name for each in scorers]
         margins = self.margin if isinstance(self.margin, dict) else {}
         for name in (*self.least, *margins):
