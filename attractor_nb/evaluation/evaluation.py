@@ -25,7 +25,7 @@ from attractor_nb.evaluation.scorers import FAILED, SCORED, UNMEASURED, Score, S
 from attractor_nb.languages.condition.parser import value_text
 from attractor_nb.model.texts import no_such_key
 from attractor_nb.redaction import redacted
-from attractor_nb.storage.map_directory import inputs_hash
+from attractor_nb.storage.map_directory import continue_call, inputs_hash
 from attractor_nb.views.display import Displayed
 from attractor_nb.views.drawings.theme import root_class
 from attractor_nb.views.markup import element, style_sheet
@@ -334,7 +334,7 @@ class Evaluation(Displayed):
         if self.map.unfinished and self.directory is not None:
             reason = f" ({one_line(self.map.reason)})" if self.map.reason else ""
             count = len(self.map.unfinished)
-            return f'{count:,} runs are left{reason}: pipeline.resume_evaluation("{self.directory}", scorers)'
+            return f"{count:,} runs are left{reason}: {continue_call(self.directory)}"
         return ""
 
     def _row_tables(self) -> Iterator[Table]:
