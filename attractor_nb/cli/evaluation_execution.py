@@ -29,9 +29,10 @@ from attractor_nb.evaluation.scoring import read_head
 from attractor_nb.model.texts import did_you_mean, no_such_key
 from attractor_nb.pipeline.load_pipeline import load_pipeline
 from attractor_nb.storage.files.user_files import write_file
+from attractor_nb.storage.map_directory import continue_call
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from attractor_nb.cli.map_execution import MapSettings
@@ -82,7 +83,7 @@ class EvaluationSettings:
         """
         check_output(self.save_baseline, *inputs)
         check_output(self.markdown, *inputs, self.baseline_file, self.save_baseline)
-        known = {} if self.baseline is None else self.baseline.head.columns
+        known: Collection[str] = () if self.baseline is None else self.baseline.head.columns
         names = [each.name for each in scorers]
         margins = self.margin if isinstance(self.margin, dict) else {}
         for name in (*self.least, *margins):
@@ -266,7 +267,7 @@ def _show(verdict: _Verdict, settings: Settings, own: EvaluationSettings) -> Non
     if settings.is_json:
         print_json(verdict.to_plain())
     else:
-        print(evaluation)
+        print(str(evaluation).replace(f": {continue_call(directory)}", ""))  # the command for it follows on stderr
         if verdict.comparison is not None:
             print(f"\n{verdict.comparison}")
         print(f"\nevaluation directory  {shown_path(directory)}")

@@ -28,7 +28,7 @@ from attractor_nb.model.texts import no_such_key
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.handles.presenters import review_of
 from attractor_nb.runtime.prepare.run_options import as_path
-from attractor_nb.storage.map_directory import inputs_hash
+from attractor_nb.storage.map_directory import continue_call, inputs_hash
 from attractor_nb.views.display import Displayed
 from attractor_nb.views.drawings.theme import root_class
 from attractor_nb.views.markup import element, style_sheet
@@ -356,7 +356,7 @@ class Evaluation(Displayed):
         if self.map.unfinished and self.directory is not None:
             reason = f" ({one_line(self.map.reason)})" if self.map.reason else ""
             count = len(self.map.unfinished)
-            return f'{counted(count, "run")} left{reason}: pipeline.resume_evaluation("{self.directory}", scorers)'
+            return f"{counted(count, 'run')} left{reason}: {continue_call(self.directory)}"
         return ""
 
     def _row_tables(self) -> Iterator[Table]:

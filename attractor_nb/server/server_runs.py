@@ -25,6 +25,7 @@ from attractor_nb.storage.files.atomic import read_plain_file, write_whole
 from attractor_nb.storage.files.disk import FILE_MODE, Disk, storage_error
 from attractor_nb.storage.files.strict_json import JsonProblem, json_bytes, read_json
 from attractor_nb.storage.log.lock import process_of, read_owner
+from attractor_nb.storage.map_directory import is_evaluation
 from attractor_nb.storage.own_places import is_own_place, made_own_place
 
 if TYPE_CHECKING:
@@ -98,7 +99,8 @@ def way_to_resume(root: Path, run_id: str) -> str:
     """
     if not (map_id := map_of(run_id)):
         return f"POST /pipelines/{run_id}/resume"
-    return shlex.join(["attractor-nb", "map", "--resume", str(root / map_id)])
+    given = ["evaluate", "--scorers", "MODULE:NAME"] if is_evaluation(root / map_id) else ["map"]
+    return shlex.join(["attractor-nb", *given, "--resume", str(root / map_id)])
 
 
 @dataclass(frozen=True, slots=True)

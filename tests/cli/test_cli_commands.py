@@ -14,7 +14,7 @@ EXAMPLE = re.compile(r"attractor-nb (?:(?! \| | > |\s{3,}|\)\").)*")
 """A command in a line of help: up to a pipe, a redirection, an explanation, or the end of a substitution."""
 WANTED = {
     "serve", "submit", "runs", "watch", "answer", "tell", "resume", "fork", "diff", "lint", "graph", "estimate", "analyse", "doctor",
-    "export", "map", "completion",
+    "export", "map", "evaluate", "completion",
 }  # fmt: skip
 
 
@@ -67,6 +67,7 @@ SPOKEN = {
     "resume": ("out", "--auto-approve", "-q"),
     "fork": ("out", "plan", "--auto-approve", "-q"),
     "map": ("straight.dot", "--params", "rows.jsonl", "-q"),
+    "evaluate": ("straight.dot", "--rows", "rows.jsonl", "--inputs", "n", "--scorers", "cost", "-q"),
     "commands": ("failing.dot",),
     "models": ("straight.dot",),
     "estimate": ("straight.dot",),
@@ -97,7 +98,7 @@ def test_every_command_is_called():
 
 @pytest.mark.parametrize("name", SPOKEN)
 def test_the_json_of_each_command_is_all_of_stdout(command, waiting, stub, name):
-    (waiting.parent / "rows.jsonl").write_text("{}\n")
+    (waiting.parent / "rows.jsonl").write_text('{"n": 1}\n')
     stub.says("POST", "/pipelines", {"id": "r1", "status": "running"}, status=201)
     stub.says("POST", "/pipelines/r1/cancel", {"id": "r1", "status": "cancelling"}, status=202)
     stub.says("GET", "/pipelines/r1/events", "event: end\ndata: {}\n\n", kind="text/event-stream")

@@ -318,6 +318,8 @@ def test_bounds_of_all_rows_leave_runs_that_the_shown_command_continues(command,
     ended = command(*RUN, "own_checks:good", "--max-duration-all", "0s", "--save-baseline", "base.jsonl")
     assert ended.code == 1
     assert "runs are unmeasured" in ended.err
+    assert "4 runs are left (max_duration_all=0s reached" in ended.out
+    assert "pipeline." not in ended.out, "Python is not what the reader of a terminal types"
     assert not (tickets / "base.jsonl").exists()
     again = command(*ended.err.split("Continue with `")[1].split("`")[0].split()[1:])
     assert again.code == 0, again.err

@@ -6,6 +6,7 @@ from typing import Annotated
 import pytest
 import typer
 
+from attractor_nb.cli.commands import evaluation_commands as evaluating
 from attractor_nb.cli.commands import map_commands as mapping
 from attractor_nb.cli.commands import run_commands as forking
 from attractor_nb.cli.commands import run_commands as running
@@ -56,8 +57,9 @@ def test_an_option_reaches_the_run_by_its_row_in_the_table_alone():
         (running.resume, set()),
         (forking.fork, {"is_cached", "cassette"}),
         (mapping.map_, {"is_verbose"}),
+        (evaluating.evaluate, {"is_verbose"}),
     ],
-    ids=["run", "resume", "fork", "map"],
+    ids=["run", "resume", "fork", "map", "evaluate"],
 )
 def test_commands_that_run_share_their_options(command, missing):
     shared = set(option_parameters(run_settings))

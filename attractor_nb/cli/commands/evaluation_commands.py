@@ -79,7 +79,7 @@ def evaluate(
         typer.Option(
             "--max-worse",
             metavar="[SCORE=]NUMBER",
-            help="Fail unless no score, or this one, is worse than the baseline by more than this.",
+            help="Fail if a score may be worse than the baseline by more than this: any score, or the named one.",
             show_default=False,
         ),
     ] = None,
