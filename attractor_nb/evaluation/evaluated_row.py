@@ -98,3 +98,26 @@ def dots(row: EvaluatedRow) -> str:
 def short_text(value: object) -> str:
     """The first words of a value, without secrets."""
     return first_words(one_line(redacted(value_text(value))), VALUE_CHARS)
+
+
+def number_text(value: float | None) -> str:
+    """A number with three significant digits.
+
+    >>> number_text(0.8333), number_text(12345.6), number_text(2.0)
+    ('0.833', '12,346', '2')
+    """
+    if value is None:
+        return NOTHING
+    if abs(value) >= 1_000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def percent_text(value: float) -> str:
+    """A share in percent, whole unless that would round to 0 or 100.
+
+    >>> percent_text(0.864), percent_text(0.998), percent_text(1.0)
+    ('86 %', '99.8 %', '100 %')
+    """
+    text = f"{100 * value:.0f}"
+    return f"{100 * value:.1f} %" if text in {"0", "100"} and value not in (0.0, 1.0) else f"{text} %"

@@ -10,7 +10,16 @@ from markupsafe import Markup
 
 from attractor_nb.errors import OptionError
 from attractor_nb.evaluation.columns import ScoreColumn, columns_of
-from attractor_nb.evaluation.evaluated_row import NOTHING, VALUE_CHARS, EvaluatedRow, dots, short_text
+from attractor_nb.evaluation.evaluated_row import (
+    NOTHING,
+    VALUE_CHARS,
+    EvaluatedRow,
+    dots,
+    number_text,
+    percent_text,
+    short_text,
+)
+from attractor_nb.evaluation.evaluation_page import evaluation_page
 from attractor_nb.evaluation.on_graph import Confusion, EvaluationGraph, confusion_of, graph_of
 from attractor_nb.evaluation.rescoring import rescored
 from attractor_nb.evaluation.scored_rows import (
@@ -25,6 +34,8 @@ from attractor_nb.evaluation.scored_rows import (
 )
 from attractor_nb.evaluation.scorers import UNMEASURED, Score, Scorer
 from attractor_nb.model.texts import no_such_key
+from attractor_nb.runtime.prepare.run_options import as_path
+from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.storage.map_directory import inputs_hash
 from attractor_nb.views.display import Displayed
 from attractor_nb.views.drawings.theme import root_class
@@ -48,6 +59,9 @@ if TYPE_CHECKING:
 
 SHOWN_ROWS: Final = 12
 """Rows of each table of a summary; all are in ``rows`` and in the exported page."""
+DRAWN_RUNS: Final = 500
+"""Runs that are read to draw a page's graph without being asked to."""
+_SIGNS: Final = {"error": "✕", "warn": "?"}
 _MOST_CLASSES: Final = 6
 _MOST_SCORES: Final = 3
 """Scores of the headline; all are in the table."""
@@ -152,6 +166,21 @@ class Evaluation(Displayed):
         columns = list(self.scores.values())
         named = columns if score is None else [self.scores[score]]
         return next((column for column in named if column.kind == "pass/fail"), named[0])
+
+    def export_html(self, path: str | PathLike[str] = "evaluation.html", *, graph: bool | None = None) -> Path:
+        """Write the evaluation as one page that opens without kernel and network: scores, graph, and all rows.
+
+        Args:
+            path: The file; one that is there is replaced.
+            graph: Draw the rows on the graph, which reads each run; by default for up to 500 runs.
+        """
+        has_graph = graph if graph is not None else self.directory is not None and len(self.map) <= DRAWN_RUNS
+        column = self._pass_column(None)
+        drawn = graph_of(self.map, self.rows, column) if has_graph and (graph or column.kind == "pass/fail") else None
+        name = self.map.pipeline.graph.label or self.map.pipeline.name
+        place = as_path(path, "the page")
+        write_file(place, evaluation_page(name, self.headline(), self._scores_table(), list(self), drawn))
+        return place
 
     def confusion(self, at: str, field: str = "expected") -> Confusion:
         """The ways that runs took after a stage, by the way that was right. Reads each run once.
@@ -306,14 +335,16 @@ class Evaluation(Displayed):
     def _rows_table(self, title: str, rows: Sequence[EvaluatedRow], state: str, which: str) -> Table:
         has_expected = any(row.row.expected is not None for row in rows)
         columns = (
+            Column("", "state"),
             Column("row", "place"),
-            *((Column("runs", "text"),) if self.repeat > 1 else ()),
+            *((Column("runs", "state"),) if self.repeat > 1 else ()),
             Column("output", "text"),
             *((Column("expected", "text"),) if has_expected else ()),
             Column("reason", "text"),
         )
         cells = [
             [
+                _SIGNS[state],
                 row.id,
                 *([dots(row)] if self.repeat > 1 else []),
                 short_text(next((output for output in row.outputs if output is not None), None)),
@@ -367,29 +398,6 @@ def _markdown(table: Table) -> str:
     """A table in the syntax of GitHub."""
     lines = [[column.title for column in table.columns], ["---"] * len(table.columns), *table.rows]
     return "\n".join(f"| {' | '.join(one_line(cell).replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
-
-
-def number_text(value: float | None) -> str:
-    """A number with three significant digits.
-
-    >>> number_text(0.8333), number_text(12345.6), number_text(2.0)
-    ('0.833', '12,346', '2')
-    """
-    if value is None:
-        return NOTHING
-    if abs(value) >= 1_000:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
-
-
-def percent_text(value: float) -> str:
-    """A share in percent, whole unless that would round to 0 or 100.
-
-    >>> percent_text(0.864), percent_text(0.998), percent_text(1.0)
-    ('86 %', '99.8 %', '100 %')
-    """
-    text = f"{100 * value:.0f}"
-    return f"{100 * value:.1f} %" if text in {"0", "100"} and value not in (0.0, 1.0) else f"{text} %"
 
 
 def estimate_words(column: ScoreColumn) -> str:
