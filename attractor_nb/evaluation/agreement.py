@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from markupsafe import Markup
 
 from attractor_nb.errors import OptionError
-from attractor_nb.evaluation.evaluation import Evaluation, number_text, percent_text
+from attractor_nb.evaluation.evaluated_row import number_text, percent_text
+from attractor_nb.evaluation.evaluation import Evaluation
 from attractor_nb.evaluation.reviews import ReviewLog
 from attractor_nb.evaluation.scorers import SCORED
 from attractor_nb.evaluation.statistics import IntervalEstimate, kappa, share

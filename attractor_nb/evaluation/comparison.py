@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.evaluation.evaluation import MINUS, counted, markdown_table, number_text, percent_text
+from attractor_nb.evaluation.cost_plot import CostPoint, plot_svg, plot_words
+from attractor_nb.evaluation.evaluated_row import MINUS, counted, number_text, percent_text
+from attractor_nb.evaluation.evaluation import markdown_table
 from attractor_nb.evaluation.statistics import (
     LEVEL,
     IntervalEstimate,
@@ -18,12 +20,20 @@ from attractor_nb.evaluation.statistics import (
     smallest_visible_mean,
     smallest_visible_share,
 )
+from attractor_nb.evaluation.variants_page import OutputPair, variants_page
 from attractor_nb.model.texts import no_such_key
+from attractor_nb.runtime.prepare.run_options import as_path
+from attractor_nb.storage.files.user_files import write_file
+from attractor_nb.views.drawings.svg import picture_html
 from attractor_nb.views.table import Column, DisplayedTable, Table, one_line
 
 if TYPE_CHECKING:
+    from os import PathLike
+    from pathlib import Path
+
     from attractor_nb.evaluation.columns import ScoreColumn
     from attractor_nb.evaluation.scored_rows import ScoredRows
+    from attractor_nb.views.drawings.theme import Theme
 
 BETTER, WORSE, UNDECIDED = "better", "worse", "not decided"
 LISTED: Final = 10
@@ -188,6 +198,72 @@ class EvaluationComparison(DisplayedTable):
         states = [_STATES[each.verdict] for each in self.differences]
         notes = [*self.words, *self._notes()]
         return Table("Variants beside the baseline", columns, rows, states, notes=notes)
+
+    @property
+    def points(self) -> list[CostPoint]:
+        """Mean cost of a row and mean of the first score by variant, the baseline first; those of known cost."""
+        if not self.differences:
+            return []
+        name = self.differences[0].column
+        found = [(each, each.column(name, range(len(each.rows))).estimate) for each in (self.baseline, *self.variants)]
+        return [
+            CostPoint(
+                each.name,
+                cost,
+                estimate.value,
+                estimate.value if estimate.low is None else estimate.low,
+                estimate.value if estimate.high is None else estimate.high,
+            )
+            for each, estimate in found
+            if estimate.value is not None and (cost := self._cost_of(each)) is not None
+        ]
+
+    def _cost_of(self, scored: ScoredRows) -> float | None:
+        """The mean cost of a row as if nothing had come from the cache; None where no row has a cost."""
+        evaluation = self.evaluations.get(scored.name)
+        if evaluation is None:
+            costs = [row.cost_usd / scored.head.repeat for row in scored.rows if row.cost_usd is not None]
+        else:
+            results = [result for result in evaluation.map.rows if not result.usage.unpriced_calls]
+            costs = [(result.usage + result.saved).cost_usd for result in results]
+            costs = [cost for cost in costs if cost is not None]
+        return sum(costs) / len(costs) if any(costs) else None
+
+    def to_svg(self, theme: Theme = "auto") -> str:
+        """Cost against quality as SVG; empty where the costs are not known."""
+        points = self.points
+        return plot_svg(points, self.differences[0].column, is_share=self._is_share, theme=theme) if points else ""
+
+    @property
+    def _is_share(self) -> bool:
+        return self.differences[0].kind == "pass/fail"
+
+    def export_html(self, path: str | PathLike[str] = "comparison.html") -> Path:
+        """Write wins and losses side by side as one page that opens without kernel and network.
+
+        Args:
+            path: The file; one that is there is replaced.
+        """
+        place = as_path(path, "the page")
+        table = replace(self.table, notes=self._notes())
+        write_file(place, variants_page(self.baseline.name, self.words, table, self._pairs(), self.to_svg()))
+        return place
+
+    def _pairs(self) -> list[OutputPair]:
+        found: list[OutputPair] = []
+        for each in self.differences:
+            before, after = (self.evaluations.get(name) for name in (self.baseline.name, each.variant))
+            for verdict, ids in (("lost", each.losses), ("won", each.wins)):
+                found += [
+                    OutputPair(each.variant, each.column, verdict, row, before and before[row], after and after[row])
+                    for row in ids
+                ]
+        return found
+
+    def _html(self) -> str:
+        plot = self.to_svg()
+        words = plot_words(self.points, self.differences[0].column, is_share=self._is_share) if plot else ""
+        return self.table.to_html() + (picture_html(plot, words) if plot else "")
 
     def _notes(self) -> list[str]:
         found = list(self.notes)

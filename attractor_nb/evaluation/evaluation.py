@@ -10,6 +10,18 @@ from markupsafe import Markup
 
 from attractor_nb.errors import OptionError
 from attractor_nb.evaluation.columns import ScoreColumn, columns_of
+from attractor_nb.evaluation.evaluated_row import (
+    NOTHING,
+    VALUE_CHARS,
+    EvaluatedRow,
+    counted,
+    dots,
+    number_text,
+    percent_text,
+    short_text,
+)
+from attractor_nb.evaluation.evaluation_page import evaluation_page
+from attractor_nb.evaluation.on_graph import Confusion, EvaluationGraph, confusion_of, graph_of
 from attractor_nb.evaluation.rescoring import rescored
 from attractor_nb.evaluation.reviews import REVIEWS_NAME
 from attractor_nb.evaluation.scored_rows import (
@@ -22,12 +34,11 @@ from attractor_nb.evaluation.scored_rows import (
     data_hash,
     write_baseline,
 )
-from attractor_nb.evaluation.scorers import FAILED, SCORED, UNMEASURED, Score, Scorer
-from attractor_nb.languages.condition.parser import value_text
+from attractor_nb.evaluation.scorers import UNMEASURED, Score, Scorer
 from attractor_nb.model.texts import no_such_key
-from attractor_nb.redaction import redacted
 from attractor_nb.runtime.handles.presenters import review_of
 from attractor_nb.runtime.prepare.run_options import as_path
+from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.storage.map_directory import continue_call, inputs_hash
 from attractor_nb.views.display import Displayed
 from attractor_nb.views.drawings.theme import root_class
@@ -51,75 +62,12 @@ if TYPE_CHECKING:
 
 SHOWN_ROWS: Final = 12
 """Rows of each table of a summary; all are in ``rows`` and in the exported page."""
-VALUE_CHARS: Final = 60
-NOTHING: Final = "\N{EN DASH}"
-MINUS: Final = "\N{MINUS SIGN}"
-_DOTS: Final = {True: "●", False: "○"}
+DRAWN_RUNS: Final = 500
+"""Runs that are read to draw a page's graph without being asked to."""
+_SIGNS: Final = {"error": "✕", "warn": "?"}
 _MOST_CLASSES: Final = 6
 _MOST_SCORES: Final = 3
 """Scores of the headline; all are in the table."""
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class EvaluatedRow:
-    """One row: what went in, what came out, and its scores."""
-
-    row: EvaluationRow
-    results: Sequence[RowResult]  #: The results of its runs, one for each repeat.
-    scores: Mapping[str, Sequence[Score]]  #: Its scores by column, one for each repeat.
-    outputs: Sequence[Any]  #: What was judged, one for each repeat; None where there is nothing.
-
-    @property
-    def id(self) -> str:
-        """The row's id."""
-        return self.row.id
-
-    @property
-    def failed(self) -> tuple[str, ...]:
-        """Columns of which at least one run was scored False, or failed by the pipeline."""
-        return tuple(name for name, scores in self.scores.items() if any(_is_bad(score) for score in scores))
-
-    @property
-    def unmeasured(self) -> tuple[str, ...]:
-        """Columns of which at least one run has no score."""
-        return tuple(name for name, scores in self.scores.items() if any(score.state == UNMEASURED for score in scores))
-
-    def reasons(self, state: str = "") -> list[str]:
-        """The distinct reasons of scores that are not good, as ``column: reason``.
-
-        Args:
-            state: Of this state alone.
-        """
-        found = (
-            f"{name}: {score.reason}" if len(self.scores) > 1 and score.state != FAILED else score.reason
-            for name, scores in self.scores.items()
-            for score in scores
-            if score.reason and (score.state == state if state else _is_bad(score))
-        )
-        return list(dict.fromkeys(found))
-
-    def __str__(self) -> str:
-        lines = [f"row {self.id}"]
-        lines += [f"  {name}: {_short(value)}" for name, value in self.row.inputs.items()]
-        if self.row.expected is not None:
-            lines.append(f"  expected: {_short(self.row.expected)}")
-        for repeat, result in enumerate(self.results):
-            lines += ["", f"run {repeat}: {result.status}{f' ({result.reason})' if result.reason else ''}"]
-            if self.outputs[repeat] is not None:
-                lines.append(f"  output: {_short(self.outputs[repeat])}")
-            lines += [f"  {name}: {_score_words(scores[repeat])}" for name, scores in self.scores.items()]
-        return "\n".join(lines)
-
-    __repr__ = __str__
-
-
-def _score_words(score: Score) -> str:
-    value = value_text(score.value) if score.state == SCORED else score.state
-    return one_line(f"{value}{f' ({score.reason})' if score.reason else ''}")
-
-
-def _is_bad(score: Score) -> bool:
-    return score.state == FAILED or (score.state == SCORED and score.value is False)
 
 
 @dataclass(frozen=True, repr=False)
@@ -206,6 +154,45 @@ class Evaluation(Displayed):
     def unmeasured(self) -> list[EvaluatedRow]:
         """Rows with at least one run that has no score."""
         return [row for row in self if row.unmeasured]
+
+    def graph(self, score: str | None = None) -> EvaluationGraph:
+        """The rows on the graph: which edges passing and failing rows took, and where they part. Reads each run once.
+
+        Args:
+            score: A score that is True or False; the first one by default.
+        """
+        return graph_of(self.map, self.rows, self._pass_column(score))
+
+    def _pass_column(self, score: str | None) -> ScoreColumn:
+        if score is not None and score not in self.scores:
+            raise no_such_key("the evaluation", "score", score, self.scores)
+        columns = list(self.scores.values())
+        named = columns if score is None else [self.scores[score]]
+        return next((column for column in named if column.kind == "pass/fail"), named[0])
+
+    def export_html(self, path: str | PathLike[str] = "evaluation.html", *, graph: bool | None = None) -> Path:
+        """Write the evaluation as one page that opens without kernel and network: scores, graph, and all rows.
+
+        Args:
+            path: The file; one that is there is replaced.
+            graph: Draw the rows on the graph, which reads each run; by default for up to 500 runs.
+        """
+        has_graph = graph if graph is not None else self.directory is not None and len(self.map) <= DRAWN_RUNS
+        column = self._pass_column(None)
+        drawn = graph_of(self.map, self.rows, column) if has_graph and (graph or column.kind == "pass/fail") else None
+        name = self.map.pipeline.graph.label or self.map.pipeline.name
+        place = as_path(path, "the page")
+        write_file(place, evaluation_page(name, self.headline(), self._scores_table(), list(self), drawn))
+        return place
+
+    def confusion(self, at: str, field: str = "expected") -> Confusion:
+        """The ways that runs took after a stage, by the way that was right. Reads each run once.
+
+        Args:
+            at: The stage at which the ways part.
+            field: The column that names the node that should follow.
+        """
+        return confusion_of(self.map, self.rows, self.repeat, at, field)
 
     def rescore(self, scorers: object, *, output: Any = None) -> Evaluation:
         """Score the stored runs with other scorers; no row is run again. Stored scores of the same scorer are kept.
@@ -369,18 +356,20 @@ class Evaluation(Displayed):
     def _rows_table(self, title: str, rows: Sequence[EvaluatedRow], state: str, which: str) -> Table:
         has_expected = any(row.row.expected is not None for row in rows)
         columns = (
+            Column("", "state"),
             Column("row", "place"),
-            *((Column("runs", "text"),) if self.repeat > 1 else ()),
+            *((Column("runs", "state"),) if self.repeat > 1 else ()),
             Column("output", "text"),
             *((Column("expected", "text"),) if has_expected else ()),
             Column("reason", "text"),
         )
         cells = [
             [
+                _SIGNS[state],
                 row.id,
-                *([_dots(row)] if self.repeat > 1 else []),
-                _short(next((output for output in row.outputs if output is not None), None)),
-                *([_short(row.row.expected)] if has_expected else []),
+                *([dots(row)] if self.repeat > 1 else []),
+                short_text(next((output for output in row.outputs if output is not None), None)),
+                *([short_text(row.row.expected)] if has_expected else []),
                 first_words(one_line("; ".join(row.reasons(which)) or ", ".join(row.failed)), 2 * VALUE_CHARS),
             ]
             for row in rows[:SHOWN_ROWS]
@@ -430,52 +419,6 @@ def markdown_table(table: Table) -> str:
     """A table in the syntax of GitHub, without its headline and notes."""
     lines = [[column.title for column in table.columns], ["---"] * len(table.columns), *table.rows]
     return "\n".join(f"| {' | '.join(one_line(cell).replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
-
-
-def _dots(row: EvaluatedRow) -> str:
-    """The runs of a row as signs: ● all pass/fail scores pass, ○ one does not, a dash: one has no score."""
-    found: list[str] = []
-    for repeat in range(len(row.results)):
-        scores = [scores[repeat] for scores in row.scores.values()]
-        is_missing = any(score.state == UNMEASURED for score in scores)
-        found.append(NOTHING if is_missing else _DOTS[not any(_is_bad(score) for score in scores)])
-    return "".join(found)
-
-
-def _short(value: object) -> str:
-    return first_words(one_line(redacted(value_text(value))), VALUE_CHARS)
-
-
-def counted(number: int, word: str) -> str:
-    """A number of things.
-
-    >>> counted(1, "row"), counted(1200, "run")
-    ('1 row', '1,200 runs')
-    """
-    return f"{number:,} {word}{'s' * (number != 1)}"
-
-
-def number_text(value: float | None) -> str:
-    """A number with three significant digits.
-
-    >>> number_text(0.8333), number_text(12345.6), number_text(2.0)
-    ('0.833', '12,346', '2')
-    """
-    if value is None:
-        return NOTHING
-    if abs(value) >= 1_000:
-        return f"{value:,.0f}".replace("-", MINUS)
-    return f"{value:.3g}".replace("-", MINUS)
-
-
-def percent_text(value: float) -> str:
-    """A share in percent, whole unless that would round to 0 or 100.
-
-    >>> percent_text(0.864), percent_text(0.998), percent_text(1.0)
-    ('86 %', '99.8 %', '100 %')
-    """
-    text = f"{100 * value:.0f}"
-    return f"{100 * value:.1f} %" if text in {"0", "100"} and value not in (0.0, 1.0) else f"{text} %"
 
 
 def estimate_words(column: ScoreColumn) -> str:

@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.languages.condition.parser import value_text
@@ -24,7 +24,7 @@ from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.studio.export_page import run_page
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.frontend import table_page
-from attractor_nb.views.markup import element, joined
+from attractor_nb.views.markup import clean, element, joined
 from attractor_nb.views.metrics import ELLIPSIS
 from attractor_nb.views.state import NodeState
 from attractor_nb.views.summary_line import cost_text, duration_text, price_text
@@ -143,9 +143,12 @@ def map_line(record: MapRecord) -> str:
 
 def fitting_limit(rows: Iterable[RecordedRow]) -> int:
     """The limit of characters for each value, so that all values together fit the page."""
-    lengths = Counter(
-        len(value_text(value)) for row in rows for value in (*(row.inputs or {}).values(), *row.outputs.values())
-    )
+    return limit_of(value for row in rows for value in (*(row.inputs or {}).values(), *row.outputs.values()))
+
+
+def limit_of(values: Iterable[Any]) -> int:
+    """The limit of characters for each of these values, so that all together fit a page."""
+    lengths = Counter(len(value_text(value)) for value in values)
     for limit in LIMITS:
         if sum(min(length, limit) * count for length, count in lengths.items()) <= MAX_CHARS:
             return limit
@@ -258,29 +261,42 @@ def rows_table(
     head = [
         element("th", {"scope": "col", "class": kind or None, "data-name": title}, title) for title, kind, _ in made
     ]
-    body = [
-        element(
-            "tr", {"class": look, "data-status": word}, *(_cell(title, kind, make(row)) for title, kind, make in made)
-        )
-        for row, (look, word) in zip(rows, looks, strict=True)
-    ]
+    makers = [(_cell_maker(title, kind), make) for title, kind, make in made]
+    starts: dict[tuple[str, str], str] = {}
+    body: list[str] = []
+    for row, look in zip(rows, looks, strict=True):
+        start = starts.get(look) or starts.setdefault(look, _start("tr", {"class": look[0], "data-status": look[1]}))
+        body += (start, *(cell(*make(row)) for cell, make in makers), "</tr>")
     table = element(
         "table",
         {"class": "am-table", "aria-label": "Rows"},
         element("thead", None, element("tr", None, *head)),
-        element("tbody", None, joined(body)),
+        element("tbody", None, Markup("".join(body))),  # noqa: S704 - every part was escaped
     )
     return element("div", {"class": "am-frame"}, table)
 
 
-def _cell(title: str, kind: str, made: Made) -> Markup:
-    shown, order = made
-    length = len(shown.striptags() if isinstance(shown, Markup) else shown)
-    size = "is-empty" if not shown else "is-long" if length > WORD_CHARS else ""
-    attributes = {"data-label": title, "class": " ".join(filter(None, (kind, size))) or None}
-    if order is not None:
-        attributes["data-order"] = f"{order:g}"
-    return element("td", attributes, shown)
+def _start(tag: str, attributes: Mapping[str, str | None]) -> str:
+    """The start tag of an element."""
+    return str(element(tag, attributes, "")).removesuffix(f"</{tag}>")
+
+
+def _cell_maker(title: str, kind: str) -> Callable[[str | Markup, float | None], str]:
+    """A function that makes the cells of a column; a table has many, and few start tags."""
+    sizes = ("", "is-empty", "is-long")
+    starts = {
+        size: _start("td", {"data-label": title, "class": " ".join(filter(None, (kind, size))) or None})
+        for size in sizes
+    }
+
+    def cell(shown: str | Markup, order: float | None) -> str:
+        length = len(shown.striptags() if isinstance(shown, Markup) else shown)
+        start = starts["is-empty" if not shown else "is-long" if length > WORD_CHARS else ""]
+        if order is not None:
+            start = f'{start[:-1]} data-order="{order:g}">'
+        return f"{start}{shown if isinstance(shown, Markup) else escape(clean(shown))}</td>"
+
+    return cell
 
 
 def _columns(

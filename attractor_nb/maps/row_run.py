@@ -190,6 +190,7 @@ def _row_result(task: RowTask, result: RunResult) -> RowResult:
         stages=len(result.completed_nodes),
         duration=round(result.duration, 3),
         usage=result.usage,
+        saved=result.saved,
         is_unmeasured=result.is_unmeasured,
         outputs={key: value for key in task.outputs if (value := _output(result.context.get, key)) is not _ABSENT},
         marks=result.marks,

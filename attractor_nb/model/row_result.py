@@ -26,6 +26,7 @@ class RowResult(Record, frozen=True):
     stages: Count = always(0)  #: Number of committed stages.
     duration: float = always(0.0, name="duration_seconds")  #: Running time in seconds; ``duration_seconds`` in JSON.
     usage: Usage = _NOTHING  #: Usage of its model calls.
+    saved: Usage = _NOTHING  #: Usage that results from the cache had when they were made; not in ``usage``.
     outputs: Mapping[str, Any] = {}  #: The context values that the map was asked to keep.
     is_unmeasured: bool = False  #: A stage of it could not be tried for a reason outside the pipeline (ruling 51).
     was_finished: bool = False  #: It had ended before, and was read from its directory.
@@ -34,6 +35,8 @@ class RowResult(Record, frozen=True):
     def __post_init__(self) -> None:
         if self.usage == _NOTHING:  # what is left out of the JSON is this very value
             force_setattr(self, "usage", _NOTHING)
+        if self.saved == _NOTHING:
+            force_setattr(self, "saved", _NOTHING)
 
     @property
     def mark(self) -> str:

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    from attractor_nb.evaluation.evaluation import EvaluatedRow, Evaluation
+    from attractor_nb.evaluation.evaluated_row import EvaluatedRow
+    from attractor_nb.evaluation.evaluation import Evaluation
 
 _FIELD: Final = {"width": "auto", "max_width": "640px"}
 _WORDS: Final[Mapping[object, str]] = {True: "good", False: "bad"}

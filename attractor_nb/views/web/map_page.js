@@ -8,6 +8,7 @@ export function makeMapTable(root) {
   const rows = [...table.tBodies[0].rows];
   const texts = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
   let status = "";
+  let kept = null;
 
   const field = make("input", "am-filter", "", { type: "search", placeholder: __("Filter"), "aria-label": __("Filter the rows by any text") });
   field.addEventListener("input", show);
@@ -19,6 +20,13 @@ export function makeMapTable(root) {
 
   makeSorting(table);
   show();
+  return { bar, keep };
+
+  // Only the rows in these places are shown, of which the field and the statuses choose; null for all.
+  function keep(places) {
+    kept = places && new Set(rows.filter((_, place) => places.has(place)));
+    show();
+  }
 
   function makeChoice(name) {
     const total = rows.filter((row) => !name || row.dataset.status === name).length;
@@ -33,7 +41,7 @@ export function makeMapTable(root) {
     const words = field.value.trim().toLowerCase();
     let found = 0;
     for (const row of rows) {
-      row.hidden = !((!status || row.dataset.status === status) && texts.get(row).includes(words));
+      row.hidden = !((!kept || kept.has(row)) && (!status || row.dataset.status === status) && texts.get(row).includes(words));
       found += row.hidden ? 0 : 1;
     }
     for (const button of choices) button.setAttribute("aria-pressed", String(button.dataset.status === status));
