@@ -364,8 +364,9 @@ def test_commands_on_the_directory_of_an_evaluation_know_what_it_is(command, tic
     watched = command("watch", "kept", "--once")
     assert f"Continue with `{resume}`" in watched.err
     examined = command("doctor", "kept")
-    assert examined.out.startswith("healthy: kept, an evaluation") or ": kept, an evaluation" in examined.out
+    assert ": kept, an evaluation\n" in examined.out
     assert f"Continue with `{resume}`" in examined.out
+    assert "  evaluation; max_duration_all" in command("runs", "--runs-dir", ".").out
     resumed = command("resume", "kept")
     assert resumed.code == 2
     assert "kept is an evaluation, and not the run of one of its rows" in resumed.err

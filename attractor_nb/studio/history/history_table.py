@@ -14,6 +14,7 @@ from attractor_nb.model.texts import did_you_mean
 from attractor_nb.model.vocabulary.value_forms import parse_duration
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.manifest_file import GOES_ON, UNDER_WAY, WAITING
+from attractor_nb.storage.map_directory import is_evaluation
 from attractor_nb.storage.run_directory import utc_text
 from attractor_nb.storage.run_listing import HALF_DELETED, LASTING, UNREADABLE, RunSummary
 from attractor_nb.views.state import first_words
@@ -203,7 +204,7 @@ def _price(usage: Usage | None) -> str:
 
 
 def _note(run: RunSummary) -> str:
-    what = "map" if run.kind == "map" else ""
+    what = ("evaluation" if is_evaluation(run.logs_root) else "map") if run.kind == "map" else ""
     parts = [part for part in (what, run.mark, run.lineage, run.note) if part]
     return first_words(_shown("; ".join(parts)), NOTE_CHARS)
 
