@@ -126,18 +126,35 @@ def start_evaluation(
 
 
 def continue_evaluation(
-    pipeline: Definition, path: Path, scorers: object, request: MapRequest, *, failed: str, on_graph_change: str
+    pipeline: Definition,
+    path: Path,
+    scorers: object,
+    request: MapRequest,
+    *,
+    failed: str,
+    on_graph_change: str,
+    output: OutputSpec | None = None,
 ) -> EvaluationRun:
-    """Continue an evaluation: rows that ended are not run again, and scores that are stored are not made again."""
+    """Continue an evaluation: rows that ended are not run again, and scores that are stored are not made again.
+
+    Args:
+        pipeline: The pipeline.
+        path: The directory of the evaluation.
+        scorers: The scorers.
+        request: The options of the map.
+        failed: ``keep`` rows that failed, or ``retry`` them.
+        on_graph_change: What to do with another graph than the one that ran.
+        output: What is judged; None for what was. A function has to be given again.
+    """
     head, rows = read_head(path)
+    judged = head.output if output is None else check_output(output)
+    if not judged:
+        raise OptionError(
+            "the evaluation judges what a function of a run returns, and the function is not stored",
+            hint="resume_evaluation(directory, scorers, output=the_function)",
+        )
     scoring = Scoring(
-        pipeline,
-        rows,
-        read_scorers(scorers),
-        head.repeat,
-        head.output or WHOLE_RESPONSE,
-        head.inputs,
-        request.of_rows.durability == "full",
+        pipeline, rows, read_scorers(scorers), head.repeat, judged, head.inputs, request.of_rows.durability == "full"
     )
     following = _following(request, scoring)
     handle = continue_map(pipeline, path, None, following, on_graph_change=on_graph_change, failed=failed)

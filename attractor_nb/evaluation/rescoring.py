@@ -10,7 +10,6 @@ from attractor_nb.errors import OptionError
 from attractor_nb.evaluation.scorers import read_scorers
 from attractor_nb.evaluation.scoring import Scoring, check_output
 from attractor_nb.maps.map_work import ENDED_ROWS
-from attractor_nb.model.vocabulary.value_forms import named_value
 from attractor_nb.runtime.handles.handle import new_job
 
 if TYPE_CHECKING:
@@ -35,24 +34,13 @@ def rescored(of_map: MapResult, rows: Sequence[EvaluationRow], scorers: object, 
     """
     if of_map.directory is None:
         raise OptionError("nothing is kept of this evaluation", hint="evaluate the rows again")
-    judged = check_output(output)
-    if isinstance(judged, str) and judged not in of_map.outputs:
-        judged = partial(_value, key=judged)
-    scoring = Scoring(of_map.pipeline, rows, read_scorers(scorers), repeat, judged)
+    scoring = Scoring(of_map.pipeline, rows, read_scorers(scorers), repeat, check_output(output))
     scoring.open(of_map.directory)
     ended = [result for result in of_map.rows if result.status in ENDED_ROWS]
     job = new_job("thread", "scoring")
     job.start(partial(_follow, scoring, ended))
     job.future.result()
     return scoring
-
-
-def _value(run: Any, *, key: str) -> Any:
-    """The value of a context key of a run."""
-    value = named_value(run.result(0.0).context.get, key)
-    if value is None:
-        raise OptionError(f'the run has no "{key}"')
-    return value
 
 
 async def _follow(scoring: Scoring, rows: Sequence[RowResult]) -> None:

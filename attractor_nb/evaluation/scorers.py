@@ -221,7 +221,7 @@ def _of_function(function: Callable[..., Any], name: str) -> Scorer:
     def score(judged: Judged) -> Any:
         return function(**{each: judged.argument(each) for each in takes})
 
-    return Scorer(name, score, frozenset(takes), _version(function))
+    return Scorer(name, score, frozenset(takes), version_of(function))
 
 
 def _taken(function: Callable[..., Any], name: str) -> list[str]:
@@ -250,7 +250,7 @@ def _name_of(thing: object) -> str:
     return str(getattr(thing, "__name__", "") or type(thing).__name__)
 
 
-def _version(thing: object) -> str:
+def version_of(thing: object) -> str:
     """Digest of a function's source; empty when it cannot be read, as of one that was typed into ``python``."""
     own = getattr(thing, "version", None)
     if own is not None:
@@ -278,14 +278,14 @@ def _of_pydantic_evals(evaluator: Any, name: str) -> Scorer:
         return evaluator.evaluate(evaluator_context(row, judged.output, result.duration, metrics))
 
     own = evaluator.get_default_evaluation_name()
-    return Scorer(name or str(own), score, frozenset({"output", "expected", "row"}), _version(evaluator))
+    return Scorer(name or str(own), score, frozenset({"output", "expected", "row"}), version_of(evaluator))
 
 
 def _of_autoevals(scorer: Any, name: str) -> Scorer:
     def score(judged: Judged) -> Any:
         return scorer(output=judged.output, expected=judged.row.expected, input=dict(judged.row.inputs))
 
-    return Scorer(name or _name_of(scorer), score, frozenset({"output", "expected", "row"}), _version(scorer))
+    return Scorer(name or _name_of(scorer), score, frozenset({"output", "expected", "row"}), version_of(scorer))
 
 
 # Ready scorers.

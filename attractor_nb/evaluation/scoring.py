@@ -13,10 +13,11 @@ import msgspec
 
 from attractor_nb.errors import AttractorError, CheckpointCorrupt, OptionError, RunNotFound
 from attractor_nb.evaluation.evaluation_rows import EvaluationRow
-from attractor_nb.evaluation.scorers import UNMEASURED, Judged, Score, Scorer
+from attractor_nb.evaluation.scorers import UNMEASURED, Judged, Score, Scorer, version_of
 from attractor_nb.maps.row_run import WHOLE_RESPONSE
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.record import Record, decoder_of
+from attractor_nb.model.vocabulary.value_forms import named_value
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.stored_execution import load_execution
 from attractor_nb.storage.files.atomic import read_plain_file
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from attractor_nb.model.row_result import RowResult
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.execution import Execution
-    from attractor_nb.storage.map_directory import MapDirectory
 
 ROWS_NAME: Final = "evaluation-rows.jsonl"
 _MAX_BYTES: Final = 4 * 1024**3
@@ -56,6 +56,7 @@ class ScoreLine(Record, frozen=True):
     scorer: str  #: Name of the scorer.
     version: str  #: Its version; empty when unknown.
     scores: tuple[Score, ...]
+    of: str = ""  #: What was judged; empty where that is unknown.
 
 
 @dataclass(slots=True)
@@ -74,27 +75,25 @@ class Scoring:
     made_count: int = 0  #: Number of calls of scorers in this session.
     _log: ScoreLog | None = None
     _directory: Path | None = None
-    _known: dict[tuple[str, str, str], tuple[Score, ...]] = field(
-        default_factory=dict[tuple[str, str, str], tuple[Score, ...]]
+    _known: dict[tuple[str, str, str, str], tuple[Score, ...]] = field(
+        default_factory=dict[tuple[str, str, str, str], tuple[Score, ...]]
     )
-    """Stored scores by run, scorer and version."""
+    """Stored scores by run, scorer, version and what was judged."""
     _around: Context = field(default_factory=copy_context)
     """Variables of the caller, for scorers: where a row has run, the current stage is still its last one."""
 
-    def begin(self, directory: MapDirectory) -> None:
-        """Store what is evaluated, and read the scores that were made before."""
+    def files(self) -> dict[str, bytes]:
+        """What is evaluated, as files of the directory."""
         head = EvaluationHead(self.repeat, self.inputs, self.output if isinstance(self.output, str) else "")
-        directory.put_file(EVALUATION_NAME, json_bytes(head.to_plain()) + b"\n")
         rows = b"".join(json_bytes(row.to_plain()) + b"\n" for row in self.rows)
-        directory.put_file(ROWS_NAME, rows)
-        self.open(directory.path)
+        return {EVALUATION_NAME: json_bytes(head.to_plain()) + b"\n", ROWS_NAME: rows}
 
     def open(self, directory: Path) -> None:
         """Read the scores of a directory, and append further ones there."""
         self._directory = directory
         self._log = ScoreLog(directory, is_synced=self.is_synced)
         for line in read_lines(self._log):
-            self._known[line.run, line.scorer, line.version] = line.scores
+            self._known[line.run, line.scorer, line.version, line.of] = line.scores
 
     def row_of(self, number: int) -> EvaluationRow:
         """The row that a row of the map is a run of."""
@@ -106,17 +105,24 @@ class Scoring:
         lines: list[ScoreLine] = []
         found: list[Score] = []
         for scorer in self.scorers:
-            known = self._known.get((result.run_id, scorer.name, scorer.version)) if scorer.version else None
+            of = self._judged_by(scorer)
+            known = self._known.get((result.run_id, scorer.name, scorer.version, of)) if scorer.version and of else None
             if known is None:
                 made = asyncio.create_task(self._made(scorer, judged, problem), context=self._around.copy())
                 known = tuple(await made)
-                lines.append(ScoreLine(result.run_id, result.row, scorer.name, scorer.version, known))
+                lines.append(ScoreLine(result.run_id, result.row, scorer.name, scorer.version, known, of))
             found += known
         self.scores[result.row] = found
         if lines and self._log is not None:
             await asyncio.to_thread(self._log.append, [line.to_plain() for line in lines])
         cost = sum(score.cost_usd for score in found)
         return Usage(cost_usd=cost) if cost else Usage()
+
+    def _judged_by(self, scorer: Scorer) -> str:
+        """What a score depends on beside the run: what is judged; empty for a function without a version."""
+        if "output" not in scorer.takes:
+            return "run"
+        return f"output {self.output}" if isinstance(self.output, str) else version_of(self.output)
 
     async def _made(self, scorer: Scorer, judged: Judged, problem: str) -> list[Score]:
         is_judging = "output" in scorer.takes and judged.result.status != "fail"
@@ -138,10 +144,11 @@ class Scoring:
 
         row = self.row_of(result.row)
         if isinstance(self.output, str):
-            output, problem = result.outputs.get(self.output), ""
-            if self.output not in result.outputs:
-                problem = NO_OUTPUT.format(name="response" if self.output == WHOLE_RESPONSE else self.output)
-            return Judged(row, result, output, read_run), problem
+            output = result.outputs.get(self.output)
+            if output is None and self.output != WHOLE_RESPONSE and result.directory:
+                output = named_value(read_run().result(0.0).context.get, self.output)
+            name = "response" if self.output == WHOLE_RESPONSE else self.output
+            return Judged(row, result, output, read_run), NO_OUTPUT.format(name=name) if output is None else ""
         try:
             return Judged(row, result, self.output(read_run()), read_run), ""
         except AttractorError as error:

@@ -21,7 +21,7 @@ from attractor_nb.model.texts import did_you_mean
 from attractor_nb.runtime.begin import seams_of
 from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.prepare.run_options import as_path
-from attractor_nb.storage.map_directory import EVALUATION_NAME
+from attractor_nb.storage.map_directory import is_map
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE, new_run_directory
 from attractor_nb.studio.edit.editor import Editor
 
@@ -142,7 +142,7 @@ def comparison_steps(
         if has_own_cache:
             of_rows = replace(of_rows, cache=directory / "cache")
         place = directory / name
-        own = replace(request.of_map.own, map_dir=None if (place / EVALUATION_NAME).exists() else place)
+        own = replace(request.of_map.own, map_dir=None if is_map(place) else place)
         asked = replace(request.of_map, own=own, of_rows=of_rows)
         if own.map_dir is None:
             run = continue_evaluation(each, place, scorers, asked, failed="keep", on_graph_change="error")

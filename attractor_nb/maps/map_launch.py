@@ -116,6 +116,7 @@ def start_map(pipeline: Definition, params: object, request: MapRequest) -> MapR
         rows=rows,
         clock=seams.clock,
         disk=seams.disk,
+        files={} if request.follower is None else request.follower.files(),
     )
     return _launch(pipeline, rows, request, map_id, directory)
 
@@ -272,7 +273,7 @@ def _launch(
             request.follower,
         )
         if request.follower is not None and directory is not None:
-            request.follower.begin(directory)
+            request.follower.open(directory.path)
         behind = work_of_map(work)
         handle = MapRun(map_id, work, behind)
         where = f" in {directory.path}" if directory is not None else ""

@@ -49,8 +49,12 @@ STOPPED = "stopped"
 class RowFollower(Protocol):
     """Work on each row that ends, as part of the map: it holds a place of ``max_parallel``, and a stop ends it."""
 
-    def begin(self, directory: MapDirectory) -> None:
-        """The map begins or continues in a directory that it owns."""
+    def files(self) -> Mapping[str, bytes]:
+        """Files to write into the directory of a new map, before its manifest."""
+        ...
+
+    def open(self, directory: Path) -> None:
+        """The map begins or continues in a directory."""
         ...
 
     async def follow(self, result: RowResult) -> Usage:

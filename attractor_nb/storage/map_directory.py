@@ -12,6 +12,7 @@ import json
 import shutil
 import stat
 from hashlib import sha256
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
 import msgspec
@@ -120,15 +121,18 @@ class MapDirectory:
         rows: Sequence[Mapping[str, Any]],
         clock: Clock,
         disk: Disk | None = None,
+        files: Mapping[str, bytes] = MappingProxyType({}),
     ) -> MapDirectory:
         """Begin a map in a directory, which is made if need be. The manifest is written last.
 
-        It has status, start time and rows beside these facts.
+        It has status, start time and rows beside these facts. ``files`` are further files beside it, by name.
         """
         make_directory(disk or Disk(), path, is_synced=durability == "full")
-        check_free(path, began=_BEGAN, whole=_WHOLE)
+        check_free(path, began=_BEGAN | files.keys(), whole=_WHOLE)
         found = cls(path, durability=durability, clock=clock, disk=disk)
         try:
+            for name, data in files.items():
+                found._write(name, data)
             found._begin(source_text, facts, rows)
         except BaseException:  # an interrupt, too, must free the lock
             found.close()
@@ -185,10 +189,6 @@ class MapDirectory:
         put_run(self._disk, self._root, row_name(row), files, check, is_synced=self._is_synced)
         with contextlib.suppress(OSError):  # the row's own directory says the same
             self._disk.remove(_sent_name(row), self._root.descriptor)
-
-    def put_file(self, name: str, data: bytes) -> None:
-        """Write a file beside the manifest: whole, or not at all."""
-        self._write(name, data)
 
     def _write(self, name: str, data: bytes) -> None:
         disk, root = self._disk, self._root

@@ -128,7 +128,7 @@ def test_an_unusable_scorer_is_one_line_and_a_hint_before_anything_runs(command,
         (["own_checks:good", "--at-least", "good=0.8"], 1, "failed: good is 0.75, and at least 0.8 is asked for\n"),
         (["own_checks:parts", "--at-least", "parts.size=1"], 0, ""),
         (["own_checks:parts", "--at-least", "parts.siz=1"], 1, 'failed: there is no score "parts.siz"; did you mean'),
-        (["own_checks:moody"], 1, "failed: 1 runs are unmeasured, and at most 0 are allowed\n"),
+        (["own_checks:moody"], 1, "failed: 1 run unmeasured, and at most 0 allowed\n"),
         (["own_checks:moody", "--max-unmeasured", "1"], 0, ""),
         (["own_checks:moody", "--max-unmeasured", "1", "--at-least", "moody=1"], 0, ""),
     ],
@@ -215,7 +215,7 @@ def test_a_worse_pipeline_fails_the_gate_and_the_summary_names_the_rows_that_it_
     assert "**good: triage is worse, \N{MINUS SIGN}42 points" in summary
     assert "| good | triage | 100 % | 58 % |" in summary
     assert "- good: triage lost 8 rows: r0, r1, r2, r3, r4, r5, r6, r7\n" in summary
-    assert "- triage: 1 rows have other inputs and are not compared: r19\n" in summary
+    assert "- triage: 1 row with other inputs, not compared: r19\n" in summary
     for line in summary.splitlines()[-2:]:
         assert line.removeprefix("- ") in ended.out
 
@@ -317,8 +317,8 @@ def test_json_has_the_scores_the_comparison_and_the_gates(command, tickets, base
 def test_bounds_of_all_rows_leave_runs_that_the_shown_command_continues(command, tickets):
     ended = command(*RUN, "own_checks:good", "--max-duration-all", "0s", "--save-baseline", "base.jsonl")
     assert ended.code == 1
-    assert "runs are unmeasured" in ended.err
-    assert "4 runs are left (max_duration_all=0s reached" in ended.out
+    assert "runs unmeasured" in ended.err
+    assert "4 runs left (max_duration_all=0s reached" in ended.out
     assert "pipeline." not in ended.out, "Python is not what the reader of a terminal types"
     assert not (tickets / "base.jsonl").exists()
     again = command(*ended.err.split("Continue with `")[1].split("`")[0].split()[1:])

@@ -452,6 +452,42 @@ def test_what_a_scorer_closes_over_is_a_part_of_its_version(pipeline):
     assert evaluation.rescore(made("bill")).scores["is_word"].estimate.value == 0.0
 
 
+def test_another_output_is_scored_anew(pipeline):
+    def long(output):
+        return len(output) > 10
+
+    evaluation = pipeline.evaluate(ROWS, long, wait=True)
+    assert evaluation.scores["long"].estimate.value == 0.0
+    assert evaluation.rescore(long, output=lambda run: run["classify"].prompt).scores["long"].estimate.value == 1.0
+    assert evaluation.rescore(long, output="ticket").scores["long"].estimate.value == pytest.approx(1 / 3)
+    assert evaluation.rescore(long).scores["long"].estimate.value == 0.0
+
+
+def test_a_function_of_the_run_is_given_again_on_resume(pipeline):
+    def prompt(run):
+        return run["classify"].prompt
+
+    evaluation = pipeline.evaluate(ROWS, steady, output=prompt, wait=True)
+    with pytest.raises(OptionError, match="the function is not stored"):
+        pipeline.resume_evaluation(evaluation.directory, steady)
+    assert pipeline.resume_evaluation(evaluation.directory, steady, output=prompt, wait=True).status == "success"
+
+
+def test_a_map_that_was_killed_while_it_was_made_is_no_map_without_scores(pipeline, tmp_path, monkeypatch):
+    from attractor_nb.storage.map_directory import MapDirectory
+
+    def killed(self, changes):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MapDirectory, "save", killed)
+        with pytest.raises(KeyboardInterrupt):
+            pipeline.evaluate(ROWS, steady, map_dir=tmp_path / "place")
+    assert (tmp_path / "place" / "evaluation.json").exists()
+    assert not (tmp_path / "place" / "map.json").exists()
+    assert len(pipeline.evaluate(ROWS, steady, map_dir=tmp_path / "place", wait=True)) == 3
+
+
 def test_a_directory_without_an_evaluation_is_refused(pipeline, tmp_path):
     result = pipeline.map([{"ticket": "pay"}], wait=True)
     with pytest.raises(RunNotFound, match="holds no evaluation"):

@@ -109,6 +109,7 @@ class Evaluating(Definition):
         directory: str | Path | EvaluationRun | Evaluation,
         scorers: object,
         *,
+        output: str | Callable[..., Any] | None = None,
         failed: str = "keep",
         on_graph_change: str = "error",
         wait: bool = False,
@@ -119,6 +120,7 @@ class Evaluating(Definition):
         Args:
             directory: The evaluation, or its directory.
             scorers: Its scorers again; a new or changed one scores the rows that ended, too.
+            output: What is judged, if not what was; a function has to be given again.
             failed: ``keep`` the rows that failed, or ``retry`` each from the stage that it failed in.
             on_graph_change: ``error``, ``warn`` or ``accept`` when the graph is not the one that ran.
             wait: Block until the end.
@@ -133,7 +135,7 @@ class Evaluating(Definition):
             if wait:
                 launch.refuse_own_loop(request.of_rows.host)
             handle = evaluation_run.continue_evaluation(
-                self, path, scorers, request, failed=failed, on_graph_change=on_graph_change
+                self, path, scorers, request, failed=failed, on_graph_change=on_graph_change, output=output
             )
             return handle.result() if wait else handle
 
