@@ -89,8 +89,8 @@ class Evaluation(Displayed):
 
     @property
     def directory(self) -> Path | None:
-        """The directory of the evaluation; ``Pipeline.resume_evaluation`` continues it."""
-        return self.map.directory
+        """The directory of the evaluation, or None; ``Pipeline.resume_evaluation`` continues it."""
+        return self.map.directory if self.map.map_id else None
 
     @property
     def status(self) -> str:
@@ -177,7 +177,7 @@ class Evaluation(Displayed):
             path: The file; one that is there is replaced.
             graph: Draw the rows on the graph, which reads each run; by default for up to 500 runs.
         """
-        has_graph = graph if graph is not None else self.directory is not None and len(self.map) <= DRAWN_RUNS
+        has_graph = graph if graph is not None else self.map.directory is not None and len(self.map) <= DRAWN_RUNS
         column = self._pass_column(None)
         drawn = graph_of(self.map, self.rows, column) if has_graph and (graph or column.kind == "pass/fail") else None
         name = self.map.pipeline.graph.label or self.map.pipeline.name

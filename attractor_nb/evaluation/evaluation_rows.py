@@ -69,7 +69,7 @@ def read_rows(source: object, pipeline: Definition, inputs: Sequence[str] | None
     rows = [_row(number, entry, pipeline, names, is_text=is_text) for number, entry in enumerate(entries)]
     if not rows:
         raise OptionError("there are no rows to evaluate", hint=f"rows={_EXAMPLE}")
-    _check_ids(rows)
+    check_ids(rows)
     return rows
 
 
@@ -237,7 +237,8 @@ def _check_columns(
             )
 
 
-def _check_ids(rows: Sequence[EvaluationRow]) -> None:
+def check_ids(rows: Sequence[EvaluationRow]) -> None:
+    """Refuse two rows of one id."""
     seen: dict[str, int] = {}
     for row in rows:
         if (first := seen.setdefault(row.id, row.number)) != row.number:

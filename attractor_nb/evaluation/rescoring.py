@@ -35,7 +35,10 @@ def rescored(of_map: MapResult, rows: Sequence[EvaluationRow], scorers: object, 
     if of_map.directory is None:
         raise OptionError("nothing is kept of this evaluation", hint="evaluate the rows again")
     scoring = Scoring(of_map.pipeline, rows, read_scorers(scorers), repeat, check_output(output))
-    scoring.open(of_map.directory)
+    if of_map.map_id:
+        scoring.open(of_map.directory)
+    else:
+        scoring.look_in(of_map.directory)
     ended = [result for result in of_map.rows if result.status in ENDED_ROWS]
     job = new_job("thread", "scoring")
     job.start(partial(_follow, scoring, ended))

@@ -90,10 +90,14 @@ class Scoring:
 
     def open(self, directory: Path) -> None:
         """Read the scores of a directory, and append further ones there."""
-        self._directory = directory
+        self.look_in(directory)
         self._log = ScoreLog(directory, is_synced=self.is_synced)
         for line in read_lines(self._log):
             self._known[line.run, line.scorer, line.version, line.of] = line.scores
+
+    def look_in(self, directory: Path) -> None:
+        """Read runs from a directory, and store no scores: of runs that this evaluation did not make."""
+        self._directory = directory
 
     def row_of(self, number: int) -> EvaluationRow:
         """The row that a row of the map is a run of."""

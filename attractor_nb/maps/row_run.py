@@ -141,7 +141,7 @@ async def _run(pipeline: Definition, task: RowTask, options: RunOptions, plugs: 
         start.close()
         raise
     wired.listen(plugs.sinks)
-    return _row_result(task, await wired.work())
+    return row_result(task, await wired.work())
 
 
 def _beginning(pipeline: Definition, task: RowTask, options: RunOptions, seams: Injected) -> RunStart:
@@ -177,16 +177,23 @@ def _finished(pipeline: Definition, task: RowTask, options: RunOptions, seams: I
         return None  # a bound, or a backend that was down: it may continue now
     if current.manifest.get("status") != current.status:
         complete_end(pipeline, directory, options, seams)
-    return msgspec.structs.replace(_row_result(task, run.result(0.0)), was_finished=True)
+    return msgspec.structs.replace(row_result(task, run.result(0.0)), was_finished=True)
 
 
-def _row_result(task: RowTask, result: RunResult) -> RowResult:
+def row_result(task: RowTask, result: RunResult, directory: str | None = None) -> RowResult:
+    """The result of a row from that of its run.
+
+    Args:
+        task: The row.
+        result: The result of its run.
+        directory: Its run directory; by default the name of the task's.
+    """
     return RowResult(
         task.row,
         _row_status(result),
         reason=result.reason[:REASON_CHARS],
         run_id=result.run_id,
-        directory=_directory_name(task),
+        directory=_directory_name(task) if directory is None else directory,
         stages=len(result.completed_nodes),
         duration=round(result.duration, 3),
         usage=result.usage,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typing  # ``typing.overload`` by its long name: see ``start_run``
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
+from attractor_nb.errors import OptionError
 from attractor_nb.interrupts import held_interrupts
 from attractor_nb.lazy_imports import later
 from attractor_nb.pipeline.methods.map import request_of
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from attractor_nb.evaluation import evaluation_run
+    from attractor_nb.evaluation import evaluation_run, rows_of_runs
     from attractor_nb.evaluation import variants as of_variants
     from attractor_nb.evaluation.comparison import EvaluationComparison
     from attractor_nb.evaluation.evaluation import Evaluation
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 else:
     launch = later("attractor_nb.runtime.launch")
     of_variants = later("attractor_nb.evaluation.variants")
+    rows_of_runs = later("attractor_nb.evaluation.rows_of_runs")
     evaluation_run = later("attractor_nb.evaluation.evaluation_run")
 
 
@@ -63,12 +65,17 @@ class Evaluating(Definition):
         wait: Literal[True],
         **options: Unpack[MapKeywords],
     ) -> Evaluation: ...
+    @typing.overload
+    def evaluate(
+        self, *, scorers: object, runs: object, output: str | Callable[..., Any] | None = None
+    ) -> Evaluation: ...
     @takes(MapKeywords, MapOptions, RunOptions)
     def evaluate(
         self,
-        rows: object,
-        scorers: object,
+        rows: object = None,
+        scorers: object = None,
         *,
+        runs: object = None,
         repeat: int = 1,
         output: str | Callable[..., Any] | None = None,
         inputs: Sequence[str] | None = None,
@@ -83,6 +90,8 @@ class Evaluating(Definition):
         Args:
             rows: Dicts, a DataFrame, a JSONL, CSV, JSON, TOML or Parquet file, or a pydantic-evals dataset.
             scorers: A function, a list of them, or a dict of them by name.
+            runs: In place of rows, runs of this pipeline that exist: ``evaluate(scorers=…, runs=runs().where(…))``
+                scores them and runs nothing. Handles, results, rows of ``runs()`` or run directories.
             repeat: Runs of each row.
             output: What is judged: a context key such as ``write.response``, or a function of a run; by default the
                 whole response of the last stage.
@@ -94,6 +103,14 @@ class Evaluating(Definition):
             OptionError, ContextValueError, StorageError: An option, a row, a scorer or the directory is unusable.
             UntrustedSource: Its commands come from elsewhere and are not trusted; see ``trust``.
         """
+        if runs is not None:
+            given = {"rows": rows is not None, "repeat": repeat != 1, "inputs": inputs is not None}
+            if ignored := [*(name for name, is_given in given.items() if is_given), *options]:
+                raise OptionError(
+                    f"runs that exist are scored as they are, so {', '.join(ignored)} would do nothing",
+                    hint="evaluate(scorers=…, runs=…)",
+                )
+            return rows_of_runs.evaluate_runs(self, runs, scorers, output)
         with held_interrupts() as interrupt:
             request = request_of(self, interrupt, is_waited_for=wait, **options)
             if wait:
