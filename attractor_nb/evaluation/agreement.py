@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from markupsafe import Markup
-
 from attractor_nb.errors import OptionError
 from attractor_nb.evaluation.evaluated_row import number_text, percent_text
 from attractor_nb.evaluation.evaluation import Evaluation
@@ -22,11 +20,8 @@ from attractor_nb.model.texts import no_such_key
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.views.display import Displayed
-from attractor_nb.views.drawings.theme import root_class
-from attractor_nb.views.markup import element, style_sheet
-from attractor_nb.views.output_styles import compare_css
 from attractor_nb.views.state import first_words
-from attractor_nb.views.table import Column, Table, one_line
+from attractor_nb.views.table import Column, Table, one_line, stacked_html
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,12 +122,7 @@ class Agreement(Displayed):
         return "\n\n".join([self.headline(), *map(str, self._tables())])
 
     def _html(self) -> str:
-        parts = [
-            style_sheet(compare_css()),
-            element("div", {"class": "headline"}, self.headline()),
-            *(Markup(table.to_html()) for table in self._tables()),  # noqa: S704 - by our own builder
-        ]
-        return str(element("div", {"class": f"attractor-compare {root_class()} auto"}, *parts))
+        return stacked_html([self.headline()], self._tables())
 
 
 def _between(estimate: IntervalEstimate, text: Any) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from markupsafe import Markup
+
 from attractor_nb.evaluation.cost_plot import CostPoint, plot_svg, plot_words
 from attractor_nb.evaluation.evaluated_row import MINUS, counted, number_text, percent_text
 from attractor_nb.evaluation.evaluation import markdown_table
@@ -25,7 +27,7 @@ from attractor_nb.model.texts import no_such_key
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.views.drawings.svg import picture_html
-from attractor_nb.views.table import Column, DisplayedTable, Table, one_line
+from attractor_nb.views.table import Column, DisplayedTable, Table, one_line, stacked_html
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -196,7 +198,7 @@ class EvaluationComparison(DisplayedTable):
         )
         rows = [_cells(each) for each in self.differences]
         states = [_STATES[each.verdict] for each in self.differences]
-        notes = [*self.words, *self._notes()]
+        notes = self._notes()
         return Table("Variants beside the baseline", columns, rows, states, notes=notes)
 
     @property
@@ -263,7 +265,11 @@ class EvaluationComparison(DisplayedTable):
     def _html(self) -> str:
         plot = self.to_svg()
         words = plot_words(self.points, self.differences[0].column, is_share=self._is_share) if plot else ""
-        return self.table.to_html() + (picture_html(plot, words) if plot else "")
+        picture = [Markup(picture_html(plot, words))] if plot else []  # noqa: S704 - by our own writer
+        return stacked_html(self.words, [self.table, *picture])
+
+    def __str__(self) -> str:
+        return "\n\n".join(["\n".join(map(one_line, self.words)), str(self.table)])
 
     def _notes(self) -> list[str]:
         found = list(self.notes)

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from markupsafe import Markup
-
 from attractor_nb.errors import OptionError
 from attractor_nb.evaluation.columns import ScoreColumn, columns_of
 from attractor_nb.evaluation.evaluated_row import (
@@ -41,12 +39,9 @@ from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.storage.map_directory import continue_call, inputs_hash
 from attractor_nb.views.display import Displayed
-from attractor_nb.views.drawings.theme import root_class
-from attractor_nb.views.markup import element, style_sheet
-from attractor_nb.views.output_styles import compare_css
 from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import cost_text, price_text
-from attractor_nb.views.table import Column, Table, one_line
+from attractor_nb.views.table import Column, Table, one_line, stacked_html
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -384,12 +379,7 @@ class Evaluation(Displayed):
         return "\n\n".join([self.headline(), *map(str, tables)])
 
     def _html(self) -> str:
-        parts = [
-            style_sheet(compare_css()),
-            element("div", {"class": "headline"}, self.headline()),
-            *(_safe(table) for table in (self._scores_table(), *self._row_tables())),
-        ]
-        return str(element("div", {"class": f"attractor-compare {root_class()} auto"}, *parts))
+        return stacked_html([self.headline()], [self._scores_table(), *self._row_tables()])
 
 
 def _scorer_of(column: str, scorers: Mapping[str, Scorer]) -> str:
@@ -398,7 +388,8 @@ def _scorer_of(column: str, scorers: Mapping[str, Scorer]) -> str:
 
 
 def _baseline_row(row: EvaluatedRow) -> BaselineRow:
-    costs = [result.usage.cost_usd for result in row.results if result.usage.cost_usd is not None]
+    whole = [result.usage + result.saved for result in row.results]
+    costs = [usage.cost_usd for usage in whole if usage.cost_usd is not None]
     states = {result.status for result in row.results}
     worst = next((state for state in ("not_started", "interrupted", "fail") if state in states), "success")
     return BaselineRow(
@@ -409,10 +400,6 @@ def _baseline_row(row: EvaluatedRow) -> BaselineRow:
         round(sum(costs), 9) if costs else None,
         row.row.group,
     )
-
-
-def _safe(table: Table) -> Markup:
-    return Markup(table.to_html())  # noqa: S704 - by our own builder
 
 
 def markdown_table(table: Table) -> str:

@@ -65,7 +65,7 @@ class BaselineRow(Record, frozen=True):
     inputs: str  #: Hash of its inputs.
     scores: Mapping[str, Sequence[BaselineScore]]  #: By column, one for each repeat.
     state: str = "success"  #: Status of its runs, the worst one.
-    cost_usd: float | None = None  #: Cost of its runs, in USD.
+    cost_usd: float | None = None  #: Cost of its runs in USD, stages from the cache at full cost.
     group: str | None = None
 
 

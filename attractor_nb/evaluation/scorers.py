@@ -389,10 +389,10 @@ def route(at: str, field: str = "expected") -> Scorer:
 
 
 def cost() -> Scorer:
-    """Scorer ``cost``: cost of the run in USD, of failed rows too; a smaller one is better."""
+    """Scorer ``cost``: USD of the run, stages from the cache at full cost; of failed rows too. Smaller is better."""
 
     def score(judged: Judged) -> float:
-        usage = judged.result.usage
+        usage = judged.result.usage + judged.result.saved
         if usage.unpriced_calls:
             raise OptionError(f"{usage.unpriced_calls} calls have no price")
         return usage.cost_usd or 0.0

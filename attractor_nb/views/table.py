@@ -6,16 +6,16 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from markupsafe import Markup
+
 from attractor_nb.model.texts import shown
 from attractor_nb.views.display import Displayed
 from attractor_nb.views.drawings.theme import Theme, root_class
 from attractor_nb.views.markup import clean, element, joined, style_sheet
-from attractor_nb.views.output_styles import table_css
+from attractor_nb.views.output_styles import compare_css, table_css
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from markupsafe import Markup
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,16 @@ class DisplayedTable(Displayed):
 
     def __str__(self) -> str:
         return str(self.table)
+
+
+def stacked_html(headlines: Sequence[str], parts: Sequence[Table | Markup]) -> str:
+    """Lines in bold, and tables or pictures below one another; everything of the input is escaped."""
+    body = [
+        style_sheet(compare_css()),
+        *(element("div", {"class": "headline"}, line) for line in headlines),
+        *(element("div", None, Markup(part.to_html()) if isinstance(part, Table) else part) for part in parts),  # noqa: S704 - by our own builder
+    ]
+    return str(element("div", {"class": f"attractor-compare {root_class()} auto"}, *body))
 
 
 def _heading(column: Column) -> Markup:
