@@ -38,7 +38,7 @@ _STRING: Final = r'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)(?:"|\\?\Z)'
 _REGION: Final = r"/\*[^*]*+(?>(?:\*(?!/)[^*]*+)*)(?:\*/|\Z)"
 # One that is never closed is a token, too: a search that began again at each quote would take the square of the time.
 _COMMENT: Final = r"(?://|\#)[^\n]*+"
-_LINE_ENDS: Final = rf"(?P<line_end>(?:(?:{_REGION}[ \t\r]*+|{_COMMENT})?\n\s*+)++)"  # with the comments before them
+_LINE_ENDS: Final = rf"(?P<line_end>(?>(?:(?:{_REGION}[ \t\r]*+|{_COMMENT})?\n\s*+)+))"  # with the comments before them
 _TOKEN: Final = re.compile(rf"{_STRING}|{_LINE_ENDS}|{_REGION}|{_COMMENT}|[\[\]{{}};]", re.DOTALL)
 _MARK: Final = re.compile(r"[\[\]{};\n]")
 _CONTINUES: Final = re.compile(r"\[|->")
