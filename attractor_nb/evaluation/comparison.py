@@ -12,7 +12,7 @@ from attractor_nb.evaluation.columns import bounded
 from attractor_nb.evaluation.cost_plot import CostPoint, plot_svg, plot_words
 from attractor_nb.evaluation.evaluated_row import MINUS, counted, number_text, percent_text
 from attractor_nb.evaluation.evaluation import markdown_table
-from attractor_nb.evaluation.gates import gate_number, gate_numbers
+from attractor_nb.evaluation.gate_numbers import gate_number, gate_numbers
 from attractor_nb.evaluation.scorers import SCORED
 from attractor_nb.evaluation.statistics import (
     LEVEL,

@@ -19,7 +19,7 @@ from attractor_nb.evaluation.evaluated_row import (
     short_text,
 )
 from attractor_nb.evaluation.evaluation_page import evaluation_page
-from attractor_nb.evaluation.gates import gate_number, gate_numbers
+from attractor_nb.evaluation.gate_numbers import gate_number, gate_numbers
 from attractor_nb.evaluation.on_graph import Confusion, EvaluationGraph, confusion_of, graph_of
 from attractor_nb.evaluation.rescoring import rescored
 from attractor_nb.evaluation.reviews import REVIEWS_NAME

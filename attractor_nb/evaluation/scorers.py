@@ -337,6 +337,8 @@ def contains(text: str = "", *, ignore_case: bool = False) -> Scorer:
 
     def score(judged: Judged) -> tuple[bool, str]:
         wanted = text or value_text(_right(judged, ""))
+        if not wanted:  # an empty cell of a CSV file: every output contains it
+            raise OptionError('the row\'s "expected" is empty')
         whole = value_text(judged.output)
         is_there = wanted.casefold() in whole.casefold() if ignore_case else wanted in whole
         return is_there, f"{'contains' if is_there else 'lacks'} {_short(wanted)}"
@@ -478,7 +480,7 @@ def _right(judged: Judged, field: str) -> Any:
 def _is_equal(output: object, right: object) -> bool:
     if isinstance(output, str) or isinstance(right, str):
         return value_text(output).strip() == value_text(right).strip()
-    return output == right
+    return output == right and isinstance(output, bool) == isinstance(right, bool)
 
 
 def _short(value: object) -> str:

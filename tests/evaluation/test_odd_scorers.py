@@ -9,8 +9,9 @@ import pytest
 from attractor_nb import Pipeline
 from attractor_nb.errors import OptionError
 from attractor_nb.evaluation.comparison import compare_scored
+from attractor_nb.evaluation.judge import judge
 from attractor_nb.evaluation.scored_rows import read_baseline
-from attractor_nb.evaluation.scorers import json_schema, matches, route, visits
+from attractor_nb.evaluation.scorers import contains, equals, json_schema, matches, route, visits
 
 TEXT = """digraph triage {
     inputs="ticket"
@@ -177,3 +178,27 @@ def test_a_scorer_of_a_node_that_is_not_there_measures_nothing(evaluation, score
 def test_an_argument_of_a_wrong_type_is_refused_in_our_words(evaluation, make, message):
     with pytest.raises(OptionError, match=message):
         make(evaluation)
+
+
+def test_an_empty_expected_answer_is_contained_in_nothing(tmp_path):
+    pipeline = Pipeline(TEXT, backend=lambda *_: "answer", runs_dir=tmp_path)
+    found = pipeline.evaluate([{"ticket": "a", "expected": ""}], contains(), wait=True)[0].scores["contains"][0]
+    assert (found.state, found.reason) == ("unmeasured", 'the row\'s "expected" is empty')
+
+
+def test_true_does_not_equal_one(tmp_path):
+    pipeline = Pipeline(TEXT, backend=lambda *_: "answer", runs_dir=tmp_path)
+    rows = [{"ticket": "a", "expected": value} for value in (1, True, 1.0)]
+    found = pipeline.evaluate(rows, equals(), output=lambda run: 1, wait=True)
+    assert [row.scores["equals"][0].value for row in found] == [True, False, True]
+
+
+def test_another_function_of_a_judge_is_another_judge(evaluation):
+    def yes(node, prompt, context):
+        return '{"reason": "it is", "verdict": true}'
+
+    def no(node, prompt, context):
+        return '{"reason": "it is not", "verdict": false}'
+
+    found = [evaluation.rescore(judge("good?", model="m", backend=each)).scores["judge"] for each in (yes, no)]
+    assert [column.estimate.value for column in found] == [1.0, 0.0]
