@@ -59,15 +59,15 @@ class _Reader:
 
     def __init__(self, package: str) -> None:
         self._package = package
-        self._seen: list[object] = []
+        self._seen: dict[int, object] = {}  # by identity, which holds while the value is kept
 
     def text(self, value: object, *, is_attribute: bool = False) -> str:
         """A value as a text; an object that is an attribute of another one counts by its class."""
         if value is None or isinstance(value, bool | int | float | str | bytes):
             return repr(value)
-        if any(value is each for each in self._seen):
+        if id(value) in self._seen:
             return "again"
-        self._seen.append(value)
+        self._seen[id(value)] = value
         if isinstance(value, MethodType):
             return f"{self.text(value.__func__)} of {self.text(value.__self__)}"
         if isinstance(value, FunctionType):
