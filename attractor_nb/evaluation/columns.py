@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from attractor_nb.evaluation.scorers import FAILED, SCORED, UNMEASURED, Score, Scorer
@@ -71,7 +71,8 @@ class ScoreColumn:
             if groups is not None:
                 return share_by_group(values, groups)
             return share(sum(value == 1.0 for value in values), len(values))
-        return mean(values, groups)
+        found = mean(values, groups)
+        return bounded(found, 0.0, 1.0) if self.kind == "pass/fail" else found
 
     def count(self, state: str) -> int:
         """The number of runs whose score has a state."""
@@ -123,6 +124,13 @@ class ScoreColumn:
         """True if all measured runs of a row pass, False if one does not, None for what is not pass/fail."""
         values = self.row_values(row)
         return None if self.kind != "pass/fail" or not values else all(value == 1.0 for value in values)
+
+
+def bounded(estimate: IntervalEstimate, least: float, most: float) -> IntervalEstimate:
+    """An estimate whose interval ends where no value can be, such as above 100 % of a share."""
+    if estimate.low is None or estimate.high is None:
+        return estimate
+    return replace(estimate, low=max(least, estimate.low), high=min(most, estimate.high))
 
 
 def _over_rows(values: Sequence[float]) -> float | None:

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
+from attractor_nb.evaluation.columns import bounded
 from attractor_nb.evaluation.cost_plot import CostPoint, plot_svg, plot_words
 from attractor_nb.evaluation.evaluated_row import MINUS, counted, number_text, percent_text
 from attractor_nb.evaluation.evaluation import markdown_table
+from attractor_nb.evaluation.gate_numbers import gate_number, gate_numbers
+from attractor_nb.evaluation.scorers import SCORED
 from attractor_nb.evaluation.statistics import (
     LEVEL,
     IntervalEstimate,
@@ -117,7 +120,8 @@ def percent_points(value: float) -> str:
     """
     sign = "+" if value > 0 else MINUS if value < 0 else ""
     size = abs(100 * value)
-    return f"{sign}{size:.0f} points" if size >= 1 or size == 0 else f"{sign}{size:.1f} points"
+    digits = ".0f" if size >= 1 or size == 0 else ".1f" if size >= 0.05 else ".1g"
+    return f"{sign}{size:{digits}} points"
 
 
 @dataclass(frozen=True, repr=False)
@@ -156,6 +160,7 @@ class EvaluationComparison(DisplayedTable):
             max_unmeasured: Most rows that are not compared.
         """
         margins = self._margins(at_most_worse_by)
+        gate_number("max_unmeasured", max_unmeasured, least=0)
         problems: list[str] = []
         for variant in self.variants:
             found = {each.column: each for each in self.differences if each.variant == variant.name}
@@ -172,7 +177,8 @@ class EvaluationComparison(DisplayedTable):
         if isinstance(given, Mapping):
             if unknown := next((name for name in given if name not in known), None):
                 raise no_such_key(self.baseline.name, "score", unknown, known)
-            return given
+            return gate_numbers("at_most_worse_by", given, least=0)
+        gate_number("at_most_worse_by", given, least=0)
         rows = range(len(self.baseline.rows))
         return {name: given for name in known if self.baseline.column(name, rows).kind != "class"}
 
@@ -269,7 +275,7 @@ class EvaluationComparison(DisplayedTable):
         return stacked_html(self.words, [self.table, *picture])
 
     def __str__(self) -> str:
-        return "\n\n".join(["\n".join(map(one_line, self.words)), str(self.table)])
+        return "\n\n".join(filter(None, ["\n".join(map(one_line, self.words)), str(self.table)]))
 
     def _notes(self) -> list[str]:
         found = list(self.notes)
@@ -282,8 +288,28 @@ class EvaluationComparison(DisplayedTable):
             if each.losses and each.kind == "pass/fail"
         ]
         for variant in self.variants:
+            found += self._uncompared(variant)
             found += _doubts(self.baseline, variant)
         return [one_line(note) for note in found]
+
+    def _uncompared(self, variant: ScoredRows) -> list[str]:
+        """Scores of the baseline that say nothing of a variant, with the reason."""
+        compared = {each.column for each in self.differences if each.variant == variant.name}
+        return [
+            f"{name}: {variant.name} is not compared: {_obstacle(name, self.baseline, variant)}"
+            for name in self.baseline.head.columns
+            if name not in compared
+        ]
+
+
+def _obstacle(name: str, a: ScoredRows, b: ScoredRows) -> str:
+    """Why a score of two sides is not compared."""
+    if name not in b.head.columns:
+        return f"{b.name} has no such score"
+    kinds = [side.column(name, range(len(side.rows))).kind for side in (a, b)]
+    if "class" in kinds:
+        return "classes have no better and worse"
+    return f"it is {kinds[0]} in {a.name}, and {kinds[1]} in {b.name}" if kinds[0] != kinds[1] else "no row has both"
 
 
 def _listed(ids: Sequence[str]) -> str:
@@ -377,6 +403,8 @@ def _difference(name: str, a: ScoredRows, b: ScoredRows, pairs: Sequence[tuple[i
     before, after = a.column(name, [left for left, _ in pairs]), b.column(name, [right for _, right in pairs])
     if "class" in (before.kind, after.kind):
         return None
+    if before.kind != after.kind and before.count(SCORED) and after.count(SCORED):
+        return None  # True beside 5 is no difference of 4
     kind = "pass/fail" if before.kind == after.kind == "pass/fail" else "number"
     measured = [
         row for row in range(len(pairs)) if before.row_value(row) is not None and after.row_value(row) is not None
@@ -388,7 +416,7 @@ def _difference(name: str, a: ScoredRows, b: ScoredRows, pairs: Sequence[tuple[i
     gains = [(left - right) if before.is_lower_better else (right - left) for left, right in values]
     wins = tuple(row for row, gain in zip(ids, gains, strict=True) if gain > 0)
     losses = tuple(row for row, gain in zip(ids, gains, strict=True) if gain < 0)
-    difference, p, test, visible = _tested(kind, values, len(wins), len(losses), _groups(before, measured))
+    difference, p, test, visible = _tested(kind, values, len(wins), len(losses), _groups(before, after, measured))
     count = len(values)
     return Difference(
         b.name,
@@ -407,8 +435,10 @@ def _difference(name: str, a: ScoredRows, b: ScoredRows, pairs: Sequence[tuple[i
     )
 
 
-def _groups(column: ScoreColumn, rows: Sequence[int]) -> list[str] | None:
-    return None if column.groups is None else [column.groups[row] for row in rows]
+def _groups(before: ScoreColumn, after: ScoreColumn, rows: Sequence[int]) -> list[str] | None:
+    """The group of each row, of the variant where the baseline has none: an old one may know of no groups."""
+    groups = before.groups or after.groups
+    return None if groups is None else [groups[row] for row in rows]
 
 
 def _tested(
@@ -422,4 +452,6 @@ def _tested(
         visible = smallest_visible_share(count, (wins + losses) / count)
         return paired_shares(wins, losses, count), mcnemar(wins, losses), "exact McNemar", visible
     p, test = paired_test(differences, groups)
-    return paired_means(differences, groups), p, test, smallest_visible_mean(differences)
+    found = paired_means(differences, groups)
+    found = bounded(found, -1.0, 1.0) if kind == "pass/fail" else found
+    return found, p, test, smallest_visible_mean(differences)

@@ -113,21 +113,24 @@ def counted(number: int, word: str) -> str:
 def number_text(value: float | None) -> str:
     """A number with three significant digits.
 
-    >>> number_text(0.8333), number_text(12345.6), number_text(2.0)
-    ('0.833', '12,346', '2')
+    >>> number_text(0.8333), number_text(12345.6), number_text(2.0), number_text(999.9), number_text(-0.0)
+    ('0.833', '12,346', '2', '1,000', '0')
     """
     if value is None:
         return NOTHING
-    if abs(value) >= 1_000:
-        return f"{value:,.0f}".replace("-", MINUS)
-    return f"{value:.3g}".replace("-", MINUS)
+    form = ",.0f" if 999.5 <= abs(value) < 1e15 else ".3g"
+    return f"{value + 0.0:{form}}".replace("-", MINUS)  # + 0.0: there is no minus zero
 
 
 def percent_text(value: float) -> str:
     """A share in percent, whole unless that would round to 0 or 100.
 
-    >>> percent_text(0.864), percent_text(0.998), percent_text(1.0)
-    ('86 %', '99.8 %', '100 %')
+    >>> percent_text(0.864), percent_text(0.998), percent_text(0.9999), percent_text(1.0)
+    ('86 %', '99.8 %', '99.99 %', '100 %')
     """
-    text = f"{100 * value:.0f}"
-    return f"{100 * value:.1f} %" if text in {"0", "100"} and value not in (0.0, 1.0) else f"{text} %"
+    percent = round(100 * value, 9) + 0.0
+    for digits in range(3):
+        text = f"{percent:.{digits}f}"
+        if float(text) not in (0.0, 100.0) or percent in (0.0, 100.0):
+            return f"{text} %"
+    return "under 0.01 %" if percent < 1 else "over 99.99 %"

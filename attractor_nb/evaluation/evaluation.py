@@ -19,6 +19,7 @@ from attractor_nb.evaluation.evaluated_row import (
     short_text,
 )
 from attractor_nb.evaluation.evaluation_page import evaluation_page
+from attractor_nb.evaluation.gate_numbers import gate_number, gate_numbers
 from attractor_nb.evaluation.on_graph import Confusion, EvaluationGraph, confusion_of, graph_of
 from attractor_nb.evaluation.rescoring import rescored
 from attractor_nb.evaluation.reviews import REVIEWS_NAME
@@ -226,14 +227,14 @@ class Evaluation(Displayed):
             max_unmeasured: Most runs without a score.
         """
         problems: list[str] = []
-        for name, least in (at_least or {}).items():
+        for name, least in gate_numbers("at_least", at_least or {}).items():
             if name not in self.scores:
                 raise no_such_key("the evaluation", "score", name, self.scores)
             value = self.scores[name].estimate.value
             if value is None or value < least:
                 problems.append(f"{name} is {number_text(value)}, and at least {number_text(least)} is asked for")
         missing = max((column.unmeasured for column in self.scores.values()), default=0)
-        if missing > max_unmeasured:
+        if missing > gate_number("max_unmeasured", max_unmeasured, least=0):
             problems.append(f"{counted(missing, 'run')} unmeasured, and at most {max_unmeasured:,} allowed")
         return problems
 

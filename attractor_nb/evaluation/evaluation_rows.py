@@ -202,7 +202,17 @@ def _row(
             f'row {number}: the column "{name}" is not a JSON value: {error}',
             hint="use JSON values; None for a missing one",
         ) from None
-    return EvaluationRow(number, str(columns.get("id", number)), inputs, columns)
+    return EvaluationRow(number, _id(columns, number), inputs, columns)
+
+
+def _id(columns: Mapping[str, Any], number: int) -> str:
+    """The id of a row; a row without one, or with an empty one, has its number."""
+    given = columns.get("id")
+    if given is None or given == "":
+        return str(number)
+    if not isinstance(given, str | int | float):
+        raise OptionError(f"row {number}: its id is {given!r}", hint="an id is a text or a number")
+    return str(given)
 
 
 def _typed(number: int, declared: Input, text: Any) -> Any:

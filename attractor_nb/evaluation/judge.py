@@ -7,6 +7,7 @@ if it satisfies the schema. An error of the judge leaves the row unmeasured; it 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import math
 import random
@@ -22,6 +23,7 @@ from attractor_nb.decisions.response_schemas import SHORTER, ResponseSchema, com
 from attractor_nb.decisions.retries import BackoffConfig, delay_seconds, outcome_of_exception
 from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.evaluation.scorers import REASON_CHARS, TEXT_CHARS, UNMEASURED, Judged, Score, Scorer, Value
+from attractor_nb.evaluation.versions import version_of
 from attractor_nb.handlers.codergen import TRUNCATED, NoAnswer, no_answer, read_verdict, verdict_request
 from attractor_nb.languages.condition.parser import value_text
 from attractor_nb.logs import own_logger
@@ -102,7 +104,8 @@ def judge(
     text = json.dumps(schema)
     node = Node(_NODE, {"llm_model": model, "response_schema": text})
     answering = _checked_backend(backend, node)
-    version = json.dumps([TEMPLATE, rubric, model, votes, schema])
+    function = version_of(backend) if inspect.isroutine(backend) else ""  # a model has its name
+    version = json.dumps([TEMPLATE, rubric, model, votes, schema, function])
     own = _Judge(rubric, node, answering, votes, _store(cache), ResponseSchema(text), is_scale=scale is not None)
     digest = sha256(version.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return Scorer(name, own.score, frozenset({"output", "expected", "row"}), digest)

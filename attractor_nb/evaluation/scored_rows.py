@@ -123,6 +123,7 @@ def read_baseline(path: str | PathLike[str]) -> ScoredRows:
         ) from None
     decoder = decoder_of(BaselineRow)
     rows: list[BaselineRow] = []
+    seen: set[str] = set()
     for number, line in enumerate(lines[1:], 2):
         try:
             rows.append(decoder.decode(line))
@@ -130,4 +131,9 @@ def read_baseline(path: str | PathLike[str]) -> ScoredRows:
             raise OptionError(f"{place}: line {number}: {error}", hint="write the baseline again") from None
         if rows[-1].scores.keys() != head.columns.keys():
             raise OptionError(f"{place}: line {number} has other scores than the head", hint="write the baseline again")
+        if rows[-1].id in seen:  # as a merge of two versions leaves it
+            raise OptionError(
+                f'{place}: line {number} is a second row of the id "{rows[-1].id}"', hint="write the baseline again"
+            )
+        seen.add(rows[-1].id)
     return ScoredRows(place.name, head, rows)

@@ -6,33 +6,38 @@ number, a text (a class), or a dict of them. Evaluators of pydantic-evals and sc
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.evaluation.other_libraries import evaluator_context
+from attractor_nb.evaluation.versions import version_of
 from attractor_nb.languages.condition.parser import value_text
 from attractor_nb.maybe_async import call
 from attractor_nb.model.record import Record
-from attractor_nb.model.texts import did_you_mean
+from attractor_nb.model.texts import did_you_mean, no_such_key
 from attractor_nb.redaction import redacted, redacted_value
 
 if TYPE_CHECKING:
     from attractor_nb.evaluation.evaluation_rows import EvaluationRow
     from attractor_nb.model.row_result import RowResult
     from attractor_nb.runtime.execution import Execution
+    from attractor_nb.runtime.handles.run_result import RunResult
 
 ARGUMENTS: Final = ("output", "expected", "row", "result", "run")
 SCORED, FAILED, UNMEASURED = "scored", "failed", "unmeasured"
 REASON_CHARS: Final = 2_000
 TEXT_CHARS: Final = 200
 """A class is a short text."""
+MAX_NUMBER: Final = 1e100
+"""The largest number that a mean and a variance are made of."""
 MAX_VALUES: Final = 50
 """Most values of one dict."""
 _EXAMPLE: Final = "def correct(output, expected): return output == expected"
@@ -64,14 +69,14 @@ class Judged:
     read_run: Callable[[], Execution]  #: Reads the row's run.
 
     def argument(self, name: str) -> Any:
-        """The value of one of ``ARGUMENTS``."""
+        """The value of one of ``ARGUMENTS``, as a copy: a scorer that changes it changes it for itself."""
         match name:
             case "output":
-                return self.output
+                return deepcopy(self.output)
             case "expected":
-                return self.row.expected
+                return deepcopy(self.row.expected)
             case "row":
-                return dict(self.row.columns)
+                return deepcopy(dict(self.row.columns))
             case "result":
                 return self.result
             case _:
@@ -95,11 +100,11 @@ class Scorer:
             return [Score(self.name, state=FAILED, reason=judged.result.reason)]
         try:
             returned = await call(self.function, judged)
-        except AttractorError as error:
-            return [self._unmeasured(error.message)]
-        except Exception as error:  # noqa: BLE001 - a scorer's fault is its own: no paid row is lost by it
-            return [self._unmeasured(f"{type(error).__name__}: {error}")]
-        return self._read(returned)
+            return self._read(returned)
+        except BaseException as error:  # a scorer's fault is its own, as of sys.exit(): no paid row is lost by it
+            if is_interrupt(error):
+                raise
+            return [self._unmeasured(error_words(error))]
 
     def _unmeasured(self, reason: str, name: str = "") -> Score:
         return Score(name or self.name, state=UNMEASURED, reason=redacted(reason)[:REASON_CHARS])
@@ -110,7 +115,11 @@ class Scorer:
             return [self._one(self.name, returned)]
         values = cast("Mapping[object, object]", returned)
         if not values or len(values) > MAX_VALUES:
-            return [self._unmeasured(f"it returned a dict of {len(values)} values; {_RETURNS}")]
+            most = f", and {MAX_VALUES} are the most" if values else f"; {_RETURNS}"
+            return [self._unmeasured(f"it returned a dict of {len(values)} values{most}")]
+        names = [str(key).strip() for key in values]
+        if not all(names) or len(set(names)) < len(names):
+            return [self._unmeasured(f"it returned a dict with the keys {list(values)!r}: each names a column")]
         return [self._one(f"{self.name}.{key}", value) for key, value in values.items()]
 
     def _one(self, name: str, returned: object) -> Score:
@@ -121,6 +130,25 @@ class Scorer:
         if problem:
             return self._unmeasured(f"it returned {problem}; {_RETURNS}", name)
         return Score(name, redacted_value(_plain(value)), reason=redacted(reason)[:REASON_CHARS])
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """True if a person or the engine ends what runs; a ``CancelledError`` of a scorer's own is an error like others."""
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is None or task.cancelling() > 0
+    return isinstance(error, KeyboardInterrupt)
+
+
+def error_words(error: BaseException) -> str:
+    """What an error of the caller's code says; of one that cannot be shown its class."""
+    if isinstance(error, AttractorError):
+        return error.message
+    name = type(error).__name__
+    try:
+        return f"{name}: {error}".removesuffix(": ")
+    except Exception:  # noqa: BLE001 - of the error's own __str__
+        return name
 
 
 def replace_name(score: Score, name: str) -> Score:
@@ -139,13 +167,20 @@ def value_problem(value: object) -> str:
     """Why a value is no score, in words; empty for one."""
     if isinstance(value, str):
         return f"a text of {len(value):,} characters" if len(value) > TEXT_CHARS else ""
-    if type(value).__module__ == "numpy" and hasattr(value, "item"):
+    if _is_of_numpy(value):
         value = cast("Any", value).item()
     if isinstance(value, bool):
         return ""
     if isinstance(value, int | float):
-        return "" if math.isfinite(value) else str(value)
+        if abs(value) <= MAX_NUMBER:
+            return ""
+        return f"a number above {MAX_NUMBER:.0e}" if abs(value) < math.inf else str(value)
     return "None" if value is None else type(value).__name__
+
+
+def _is_of_numpy(value: object) -> bool:
+    """True for one value of numpy, which an array of several is not."""
+    return type(value).__module__ == "numpy" and getattr(value, "size", 0) == 1
 
 
 def _with_reason(returned: Any) -> tuple[object, str]:
@@ -183,6 +218,12 @@ def read_scorers(given: object) -> tuple[Scorer, ...]:
     names = [each.name for each in found]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise OptionError(f'two scorers have the name "{twice}"', hint='name them: scorers={"first": …, "second": …}')
+    for name in names:
+        if inside := next((each for each in names if each.startswith(f"{name}.")), None):
+            raise OptionError(
+                f'the scorer "{inside}" has the name of a column of the scorer "{name}"',
+                hint=f"{name} may return a dict, whose columns are {name}.KEY: rename one of the two",
+            )
     return tuple(found)
 
 
@@ -250,27 +291,6 @@ def _name_of(thing: object) -> str:
     return str(getattr(thing, "__name__", "") or type(thing).__name__)
 
 
-def version_of(thing: object) -> str:
-    """Digest of a function's source; empty when it cannot be read, as of one that was typed into ``python``."""
-    own = getattr(thing, "version", None)
-    if own is not None:
-        return str(own)
-    try:
-        text = inspect.getsource(cast("Any", thing) if inspect.isroutine(thing) else type(thing))
-    except (OSError, TypeError):
-        text = ""
-    closed: Mapping[str, Any] = inspect.getclosurevars(thing).nonlocals if inspect.isfunction(thing) else {}
-    values = [f"{name}={_lasting(value)}" for name, value in sorted(closed.items())]
-    shown = repr(thing) if not inspect.isroutine(thing) and type(thing).__repr__ is not object.__repr__ else ""
-    return sha256(f"{text}\0{values}\0{shown}".encode()).hexdigest()[:16] if text else ""
-
-
-def _lasting(value: object) -> str:
-    """The repr of a value; of one whose repr is its address, which another process does not have, its class."""
-    kind = type(value)
-    return f"{kind.__module__}.{kind.__qualname__}" if kind.__repr__ is object.__repr__ else repr(value)
-
-
 def _of_pydantic_evals(evaluator: Any, name: str) -> Scorer:
     def score(judged: Judged) -> Any:
         result, row = judged.result, judged.row
@@ -317,6 +337,8 @@ def contains(text: str = "", *, ignore_case: bool = False) -> Scorer:
 
     def score(judged: Judged) -> tuple[bool, str]:
         wanted = text or value_text(_right(judged, ""))
+        if not wanted:  # an empty cell of a CSV file: every output contains it
+            raise OptionError('the row\'s "expected" is empty')
         whole = value_text(judged.output)
         is_there = wanted.casefold() in whole.casefold() if ignore_case else wanted in whole
         return is_there, f"{'contains' if is_there else 'lacks'} {_short(wanted)}"
@@ -335,7 +357,7 @@ def matches(pattern: str) -> Scorer:
     """
     try:
         compiled = re.compile(pattern)
-    except re.error as error:
+    except (re.error, TypeError) as error:
         raise OptionError(
             f"matches({pattern!r}) is no regular expression: {error}", hint=r'matches(r"\d{4}-\d\d")'
         ) from None
@@ -354,7 +376,10 @@ def json_schema(schema: Mapping[str, Any]) -> Scorer:
     """
     from attractor_nb.decisions.response_schemas import ResponseSchema, schema_problem  # noqa: PLC0415 - for few
 
-    text = json.dumps(schema)
+    try:
+        text = json.dumps(schema)
+    except (TypeError, ValueError) as error:
+        raise OptionError(f"json_schema: the schema is not JSON: {error}", hint="a dict of JSON values") from None
     if problem := schema_problem(text):
         raise OptionError(f"json_schema: {problem}", hint='json_schema({"type": "object", "required": ["team"]})')
     check = ResponseSchema(text)
@@ -381,7 +406,7 @@ def route(at: str, field: str = "expected") -> Scorer:
     """
 
     def score(judged: Judged) -> tuple[bool, str]:
-        taken = next_after(judged.read_run().result(0.0).completed_nodes, at)
+        taken = next_after(_result_with(judged, at).completed_nodes, at)
         right = value_text(_right(judged, field))
         return taken == right, f"took {taken or 'no way: the run did not pass ' + at}, expected {right}"
 
@@ -417,12 +442,20 @@ def visits(node: str) -> Scorer:
     """
 
     def score(judged: Judged) -> int:
-        return judged.read_run().result(0.0).visits.get(node, 0)
+        return _result_with(judged, node).visits.get(node, 0)
 
     return Scorer("visits", score, frozenset({"run"}), f"1 {node}", is_lower_better=True, is_of_failures=True)
 
 
 _FACTORIES: Final = (equals, contains, matches, json_schema, route, cost, latency, visits)
+
+
+def _result_with(judged: Judged, node: str) -> RunResult:
+    """The result of the row's run, of a pipeline that has the node: of another one no visit says anything."""
+    run = judged.read_run()
+    if node not in run.pipeline.graph.nodes:
+        raise no_such_key("the pipeline", "node", node, run.pipeline.graph.nodes)
+    return run.result(0.0)
 
 
 def next_after(nodes: Sequence[str], at: str) -> str:
@@ -447,7 +480,7 @@ def _right(judged: Judged, field: str) -> Any:
 def _is_equal(output: object, right: object) -> bool:
     if isinstance(output, str) or isinstance(right, str):
         return value_text(output).strip() == value_text(right).strip()
-    return output == right
+    return output == right and isinstance(output, bool) == isinstance(right, bool)
 
 
 def _short(value: object) -> str:

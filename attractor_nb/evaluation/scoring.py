@@ -13,7 +13,8 @@ import msgspec
 
 from attractor_nb.errors import AttractorError, CheckpointCorrupt, OptionError, RunNotFound
 from attractor_nb.evaluation.evaluation_rows import EvaluationRow
-from attractor_nb.evaluation.scorers import UNMEASURED, Judged, Score, Scorer, version_of
+from attractor_nb.evaluation.scorers import UNMEASURED, Judged, Score, Scorer, error_words
+from attractor_nb.evaluation.versions import version_of
 from attractor_nb.maps.row_run import WHOLE_RESPONSE
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.record import Record, decoder_of
@@ -155,10 +156,11 @@ class Scoring:
             return Judged(row, result, output, read_run), NO_OUTPUT.format(name=name) if output is None else ""
         try:
             return Judged(row, result, self.output(read_run()), read_run), ""
-        except AttractorError as error:
-            return Judged(row, result, None, read_run), error.message
-        except Exception as error:  # noqa: BLE001 - the caller's function; its fault costs no paid row
-            return Judged(row, result, None, read_run), redacted(f"output raised {type(error).__name__}: {error}")
+        except BaseException as error:  # of the caller's function; its fault costs no paid row
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            words = error.message if isinstance(error, AttractorError) else f"output raised {error_words(error)}"
+            return Judged(row, result, None, read_run), redacted(words)
 
 
 def read_lines(log: ScoreLog) -> Iterable[ScoreLine]:
@@ -200,7 +202,11 @@ def check_output(output: object) -> OutputSpec:
     if isinstance(output, str) and output.strip():
         return output
     if callable(output):
-        if len(inspect.signature(output).parameters) != 1:
+        try:
+            count = len(inspect.signature(output).parameters)
+        except (TypeError, ValueError):  # of a builtin
+            count = 0
+        if count != 1:
             raise OptionError("output is a function of a run", hint='output=lambda run: run["write"].response')
         return output
     raise OptionError(f"output must be a context key or a function, not {output!r}", hint='output="write.response"')

@@ -6,7 +6,8 @@ variants that ended are read, the one under way is resumed.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+import re
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -17,6 +18,7 @@ from attractor_nb.evaluation.comparison import EvaluationComparison, compare_sco
 from attractor_nb.evaluation.evaluation_rows import read_rows
 from attractor_nb.evaluation.evaluation_run import EvaluationRun, continue_evaluation, start_evaluation
 from attractor_nb.evaluation.scorers import read_scorers
+from attractor_nb.evaluation.scoring import read_head
 from attractor_nb.model.texts import did_you_mean
 from attractor_nb.runtime.begin import seams_of
 from attractor_nb.runtime.definition import Definition
@@ -27,11 +29,17 @@ from attractor_nb.studio.edit.editor import Editor
 
 if TYPE_CHECKING:
     from attractor_nb.evaluation.evaluation import Evaluation
+    from attractor_nb.evaluation.evaluation_rows import EvaluationRow
     from attractor_nb.maps.map_launch import MapRequest
 
 BASELINE: Final = "baseline"
 MAX_VARIANTS: Final = 20
 _EXAMPLE: Final = '{"short": {"write.prompt": "…"}}'
+_TYPO: Final = "attribute_typo"
+_CACHE: Final = ".cache"
+"""The cache that the variants share, in the directory of the comparison; no variant has such a name."""
+_NAME: Final = re.compile(r"\w(?:[\w .+-]{0,62}[\w+-])?")
+"""A name is that of a directory, too."""
 _GRAPH: Final = "graph"
 _MODEL_TYPE: Final = "codergen"
 LOOKED_AT: Final = 20
@@ -74,8 +82,12 @@ def variants_of(pipeline: Definition, given: object) -> dict[str, Definition]:
         )
     found: dict[str, Definition] = {BASELINE: pipeline}
     for name, change in variants.items():
-        if not isinstance(name, str) or not name.strip() or name == BASELINE or "/" in name or name.startswith("."):
-            raise OptionError(f"{name!r} cannot be the name of a variant", hint=f"a name as in {_EXAMPLE}")
+        taken = {each.casefold() for each in found}
+        if not isinstance(name, str) or not _NAME.fullmatch(name) or name.casefold() in taken:
+            raise OptionError(
+                f"{name!r:.80} cannot be the name of a variant",
+                hint=f"a short name of its own, of letters, digits, spaces and -_.+, as in {_EXAMPLE}",
+            )
         found[name] = change if isinstance(change, Definition) else _changed(pipeline, name, change)
     for name, variant in found.items():
         try:
@@ -96,7 +108,16 @@ def _changed(pipeline: Definition, name: str, change: object) -> Definition:
     for place, value in cast("Mapping[object, object]", change).items():
         for target, attribute in _places(pipeline, name, str(place)):
             editor.set(target, {attribute: value})
-    return editor.pipeline()
+    changed = editor.pipeline()
+    if typo := next(iter(_typos(changed) - _typos(pipeline)), None):
+        raise OptionError(
+            f"{name}: {typo}", hint="a change of what no stage reads would compare a pipeline with itself"
+        )
+    return changed
+
+
+def _typos(pipeline: Definition) -> set[str]:
+    return {each.message for each in pipeline.diagnostics if each.rule == _TYPO}
 
 
 def _places(pipeline: Definition, variant: str, place: str) -> list[tuple[str, str]]:
@@ -133,18 +154,22 @@ def comparison_steps(
     """
     pipelines = variants_of(pipeline, variants)
     scorers = read_scorers(request.scorers)
-    rows = {name: read_rows(request.rows, each, request.inputs) for name, each in pipelines.items()}
+    given = request.rows
+    if isinstance(given, Iterator):  # each variant reads them
+        given = list(cast("Iterator[object]", given))
+    rows = {name: read_rows(given, each, request.inputs) for name, each in pipelines.items()}
     directory = _directory(request)
     has_own_cache = request.repeat == 1 and request.of_map.of_rows.cache is False
     evaluations: dict[str, Evaluation] = {}
     for name, each in pipelines.items():
         of_rows = request.of_map.of_rows
         if has_own_cache:
-            of_rows = replace(of_rows, cache=directory / "cache")
+            of_rows = replace(of_rows, cache=directory / _CACHE)
         place = directory / name
         own = replace(request.of_map.own, map_dir=None if is_map(place) else place)
         asked = replace(request.of_map, own=own, of_rows=of_rows)
         if own.map_dir is None:
+            _check_same(place, rows[name], request)
             run = continue_evaluation(each, place, scorers, asked, failed="keep", on_graph_change="error")
         else:
             run = start_evaluation(
@@ -161,6 +186,17 @@ def comparison_steps(
     baseline = scored.pop(BASELINE)
     notes = [words for name in scored if (words := _cache_words(name, evaluations[name]))] if has_own_cache else []
     return compare_scored(baseline, list(scored.values()), notes=notes, evaluations=evaluations)
+
+
+def _check_same(place: Path, rows: Sequence[EvaluationRow], request: CompareRequest) -> None:
+    """Refuse to continue an evaluation of other rows or repeats: its scores are no answer to what is asked now."""
+    head, stored = read_head(place)
+    for what, is_same in (
+        ("rows", [row.to_plain() for row in stored] == [row.to_plain() for row in rows]),
+        ("repeats", head.repeat == request.repeat),
+    ):
+        if not is_same:
+            raise OptionError(f"{place} holds the evaluation of other {what}", hint="name another directory")
 
 
 def _directory(request: CompareRequest) -> Path:

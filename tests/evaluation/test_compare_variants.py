@@ -260,3 +260,40 @@ def test_what_is_no_baseline_is_refused_with_its_line(tmp_path, text, words):
     place.write_text(text)
     with pytest.raises(OptionError, match=words):
         read_baseline(place)
+
+
+@pytest.mark.parametrize(
+    "name", ["a/b", "..", ".cache", "a\0b", "x" * 300, "a\\b", "line\n", " ", "BASELINE", "ends.", 3]
+)
+def test_a_name_that_cannot_be_a_directory_everywhere_is_refused(pipeline, backend, name):
+    with pytest.raises(OptionError, match="cannot be the name of a variant"):
+        pipeline.compare({name: {"polish.prompt": "Same"}}, ROWS, good)
+    assert backend.calls == []
+
+
+def test_a_variant_may_be_called_cache(pipeline):
+    rows = ROWS[:2]
+    assert pipeline.compare({"cache": {"polish.prompt": "Same $ticket"}}, rows, good)["cache"]["good"].wins == ()
+
+
+def test_a_directory_continues_only_the_comparison_that_it_holds(pipeline, backend, tmp_path):
+    variants, place = {"Same": {"polish.prompt": "Same $ticket"}}, tmp_path / "comparison"
+    pipeline.compare(variants, ROWS[:2], good, directory=place)
+    paid = len(backend.calls)
+    pipeline.compare(variants, ROWS[:2], good, directory=place)
+    corrected = [{**row, "expected": "bad"} for row in ROWS[:2]]
+    for rows, repeat, what in ((ROWS[2:4], 1, "rows"), (corrected, 1, "rows"), (ROWS[:2], 2, "repeats")):
+        with pytest.raises(OptionError, match=f"holds the evaluation of other {what}"):
+            pipeline.compare(variants, rows, good, repeat=repeat, directory=place)
+    assert len(backend.calls) == paid
+
+
+def test_rows_that_can_be_read_once_are_those_of_every_variant(pipeline):
+    found = pipeline.compare({"Same": {"polish.prompt": "Same $ticket"}}, iter(ROWS[:2]), good)
+    assert found["Same"]["good"].difference.count == 2
+
+
+def test_a_misspelt_attribute_of_a_variant_is_refused(pipeline, backend):
+    with pytest.raises(OptionError, match='"promt" is not an attribute of a node; did you mean "prompt"'):
+        pipeline.compare({"Better": {"polish.promt": "Better $ticket"}}, ROWS, good)
+    assert backend.calls == []
