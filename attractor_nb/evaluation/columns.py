@@ -6,18 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
+from attractor_nb.evaluation.repeats import Spread, flip_rate, pass_at_k, pass_hat_k, spread
 from attractor_nb.evaluation.scorers import FAILED, SCORED, UNMEASURED, Score, Scorer
-from attractor_nb.evaluation.statistics import (
-    IntervalEstimate,
-    Spread,
-    flip_rate,
-    mean,
-    pass_at_k,
-    pass_hat_k,
-    share,
-    share_by_group,
-    spread,
-)
+from attractor_nb.evaluation.statistics import IntervalEstimate, mean, share, share_by_group
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

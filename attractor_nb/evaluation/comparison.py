@@ -152,7 +152,8 @@ class EvaluationComparison(DisplayedTable):
         """Reasons why a variant may be worse than the baseline by more than a margin; empty when none may.
 
         A variant that lost no row passes. One that lost rows passes if the interval of the difference excludes
-        what is worse than the margin: what is not decided fails, and so does a score that cannot be compared.
+        what is worse than the margin: what is not decided fails, and so does a score that cannot be compared. Rows of
+        the baseline that are missing, or whose inputs changed, count as not compared: a failing row cannot be deleted.
 
         Args:
             at_most_worse_by: The margin, in units of each score: 0.02 is 2 percentage points of a pass/fail score.
@@ -164,6 +165,11 @@ class EvaluationComparison(DisplayedTable):
         problems: list[str] = []
         for variant in self.variants:
             found = {each.column: each for each in self.differences if each.variant == variant.name}
+            changed = set(self.changed_rows.get(variant.name, ()))
+            gone = [row.id for row in self.baseline.rows if row.id in changed]
+            if len(gone) > max_unmeasured:
+                words = f"{counted(len(gone), 'row')} of {self.baseline.name} missing or changed in {variant.name}"
+                problems.append(f"{words}: {_listed(gone)}")
             for name, margin in margins.items():
                 if name in found:
                     problems += _problems(found[name], margin, max_unmeasured)

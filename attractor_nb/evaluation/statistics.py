@@ -47,16 +47,6 @@ class IntervalEstimate:
     groups: int = 0  #: The groups of rows behind it; 0 if rows are independent.
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """The variances of repeated measurements, in the square of their unit."""
-
-    between: float  #: The variance of the rows' true means.
-    within: float  #: The variance of the repeats of one row.
-    rows: int  #: The rows with a value.
-    repeats: float  #: The mean number of repeats of a row.
-
-
 def share(passed: int, count: int, level: float = LEVEL) -> IntervalEstimate:
     """The share of rows that passed, with its Wilson score interval.
 
@@ -297,7 +287,7 @@ def sign_flips(differences: Sequence[float], seed: int = 0) -> float:
     >>> sign_flips([1, 2, 3, 4, 5, 6]), sign_flips([1, -1]), sign_flips([])
     (0.03125, 1.0, 1.0)
     """
-    _check_finite("differences", differences)
+    check_finite("differences", differences)
     sizes = [abs(float(one)) for one in differences if one]
     reached_at = abs(math.fsum(differences)) - _ROUNDING * math.fsum(sizes)
     if reached_at <= 0:
@@ -329,7 +319,7 @@ def paired_test(differences: Sequence[float], groups: Sequence[Hashable] | None 
     >>> paired_test([1, 2, 3, 4, 5, 6], groups="aabbcc")
     (0.25, 'sign flips of groups')
     """
-    _check_finite("differences", differences)
+    check_finite("differences", differences)
     of_groups = "" if groups is None else " of groups"
     sums = differences if groups is None else [math.fsum(one) for one in _grouped(differences, groups)]
     if sum(map(bool, sums)) < _FEWEST_FOR_T:
@@ -428,79 +418,6 @@ def smallest_visible_mean(differences: Sequence[float], level: float = LEVEL, po
     return (alarm + t_quantile(power, measured.df) * math.sqrt(1 + alarm**2 / measured.df)) * measured.error
 
 
-def pass_at_k(passed: int, tries: int, k: int) -> float:
-    """The probability that at least one of ``k`` tries passes, estimated without bias from ``tries`` repeats of a row.
-
-    Raises:
-        ValueError: ``passed`` is not in 0 to ``tries``, or ``k`` is not in 1 to ``tries``.
-
-    >>> pass_at_k(passed=1, tries=4, k=2)
-    0.5
-    """
-    _check_tries(passed, tries, k)
-    return 1 - math.comb(tries - passed, k) / math.comb(tries, k)
-
-
-def pass_hat_k(passed: int, tries: int, k: int) -> float:
-    """The probability that all of ``k`` tries pass, estimated without bias from ``tries`` repeats of a row.
-
-    Raises:
-        ValueError: ``passed`` is not in 0 to ``tries``, or ``k`` is not in 1 to ``tries``.
-
-    >>> pass_hat_k(passed=3, tries=4, k=2)
-    0.5
-    """
-    _check_tries(passed, tries, k)
-    return math.comb(passed, k) / math.comb(tries, k)
-
-
-def flip_rate(rows: Sequence[Sequence[bool]]) -> float | None:
-    """The share of pairs of repeats of one row that disagree: the mean over the rows with two repeats or more.
-
-    Returns:
-        None if no row has two repeats.
-
-    >>> flip_rate([[True, True], [True, False], [True]])
-    0.5
-    """
-    rates: list[float] = []
-    for repeats in rows:
-        if (tries := len(repeats)) > 1:
-            passed = sum(map(bool, repeats))
-            rates.append(passed * (tries - passed) / math.comb(tries, 2))
-    return fmean(rates) if rates else None
-
-
-def spread(rows: Sequence[Sequence[float]]) -> Spread | None:
-    """The variance between rows and that of the repeats of one row, which say whether more rows or more repeats help.
-
-    The variance of a mean over R rows of k repeats is ``between / R + within / (R * k)``. The repeats' noise adds to
-    the variance of the row means; ``between`` is without it, and not below 0.
-
-    Returns:
-        None with fewer than two rows, or if no row has two repeats.
-
-    Raises:
-        ValueError: A value is NaN or infinite.
-
-    >>> spread([[1, 3], [5, 7], [3, 5]])
-    Spread(between=3.0, within=2.0, rows=3, repeats=2.0)
-    """
-    for number, repeats in enumerate(rows):
-        _check_finite(f"rows[{number}]", repeats)
-    measured = [repeats for repeats in rows if len(repeats)]
-    count, values = len(measured), sum(map(len, measured))
-    if count < 2 or values == count:
-        return None
-    means = [fmean(repeats) for repeats in measured]
-    centre = fmean(means)
-    deviations = ((one - own) ** 2 for repeats, own in zip(measured, means, strict=True) for one in repeats)
-    within = math.fsum(deviations) / (values - count)
-    of_means = math.fsum((own - centre) ** 2 for own in means) / (count - 1)
-    noise = within * fmean(1 / len(repeats) for repeats in measured)
-    return Spread(max(0.0, of_means - noise), within, count, values / count)
-
-
 @dataclass(frozen=True, slots=True)
 class _Measured:
     """A mean and its cluster-robust standard error; a row without a group is a group of its own."""
@@ -519,7 +436,7 @@ def _measured(name: str, values: Sequence[float], groups: Sequence[Hashable] | N
     A group has the share h of the rows and the sum S of residuals. The variance is the sum of S² / (1 - h) over
     count²; the degrees of freedom are those of Bell and McCaffrey, which have a closed form for a mean.
     """
-    _check_finite(name, values)
+    check_finite(name, values)
     grouped = _grouped(values, range(len(values)) if groups is None else groups)
     if not (count := len(values)):
         return None
@@ -582,7 +499,8 @@ def _grouped(values: Sequence[float], groups: Sequence[Hashable]) -> list[list[f
     return list(members.values())
 
 
-def _check_finite(name: str, values: Sequence[float]) -> None:
+def check_finite(name: str, values: Sequence[float]) -> None:
+    """Raise ValueError for a value that is NaN or infinite."""
     for position, one in enumerate(values):
         if not math.isfinite(one):
             raise ValueError(
@@ -594,11 +512,4 @@ def _check_lengths(name: str, values: Sequence[object], other: str, other_values
     if len(values) != len(other_values):
         raise ValueError(
             f"{other} has {len(other_values)} entries, and has to have one for each of {len(values)} {name}"
-        )
-
-
-def _check_tries(passed: int, tries: int, k: int) -> None:
-    if not (0 <= passed <= tries and 1 <= k <= tries):
-        raise ValueError(
-            f"passed is {passed}, tries {tries}, k {k}: passed has to be from 0 to tries, k from 1 to tries"
         )

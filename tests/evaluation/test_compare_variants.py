@@ -190,6 +190,14 @@ def test_rows_without_a_score_on_one_side_are_not_compared():
     assert comparison.check(at_most_worse_by=0.5, max_unmeasured=1) == []
 
 
+def test_a_failing_row_cannot_be_deleted_to_pass_the_gate():
+    before, after = scored("before", [True] * 4), scored("after", [True] * 2)
+    comparison = compare_scored(before, [after])
+    assert comparison.check(at_most_worse_by=0.5) == ["2 rows of before missing or changed in after: r2, r3"]
+    assert comparison.check(at_most_worse_by=0.5, max_unmeasured=2) == []
+    assert compare_scored(after, [before]).check(at_most_worse_by=0.5) == [], "new rows are no gap"
+
+
 def test_p_values_are_adjusted_over_the_variants():
     before = scored("before", [False] * 12)
     variants = [scored(f"v{number}", [True] * 7 + [False] * 5) for number in range(4)]

@@ -6,10 +6,9 @@ import random
 import pytest
 
 from attractor_nb.evaluation.distributions import normal_quantile, t_cdf, t_quantile
+from attractor_nb.evaluation.repeats import Spread, flip_rate, pass_at_k, pass_hat_k, spread
 from attractor_nb.evaluation.statistics import (
     IntervalEstimate,
-    Spread,
-    flip_rate,
     holm,
     kappa,
     mcnemar,
@@ -18,14 +17,11 @@ from attractor_nb.evaluation.statistics import (
     paired_shares,
     paired_t,
     paired_test,
-    pass_at_k,
-    pass_hat_k,
     share,
     share_by_group,
     sign_flips,
     smallest_visible_mean,
     smallest_visible_share,
-    spread,
 )
 from tests.evaluation import statistics_table
 from tests.evaluation.statistics_table import BOOTSTRAP, FALSE_ALARM, FOUND, INTERVAL, SETTINGS, measured
