@@ -300,7 +300,7 @@ KILLED = """
 import asyncio
 from attractor_nb.processes import LocalProcesses
 command = "trap '' TERM; echo $$; sleep 600; sleep 600"
-asyncio.run(LocalProcesses().run(command, on_output=lambda channel, text: print(text, flush=True)))
+asyncio.run(LocalProcesses().run(command, on_output=lambda channel, text: print(text, end='', flush=True)))
 """
 
 

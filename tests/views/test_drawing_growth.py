@@ -98,16 +98,16 @@ def lines_executed(lines):
 @pytest.mark.parametrize(
     ("lines", "count"),
     [
-        pytest.param(fan_outs_in_a_row, 40, id="fan-outs in a row"),
-        pytest.param(fan_outs_within_fan_outs, 40, id="fan-outs within fan-outs"),
+        pytest.param(fan_outs_in_a_row, 40, id="fan-outs in a row", marks=pytest.mark.campaign),
+        pytest.param(fan_outs_within_fan_outs, 40, id="fan-outs within fan-outs", marks=pytest.mark.campaign),
         pytest.param(one_fan_out, 300, id="one fan-out"),
-        pytest.param(branches_with_one_way_on, 150, id="branches with one way on"),
-        pytest.param(parallel_edges, 200, id="parallel edges"),
-        pytest.param(loops, 200, id="loops"),
-        pytest.param(undeclared_targets, 200, id="undeclared targets"),
-        pytest.param(subgraphs_side_by_side, 150, id="subgraphs side by side"),
+        pytest.param(branches_with_one_way_on, 150, id="branches with one way on", marks=pytest.mark.campaign),
+        pytest.param(parallel_edges, 200, id="parallel edges", marks=pytest.mark.campaign),
+        pytest.param(loops, 200, id="loops", marks=pytest.mark.campaign),
+        pytest.param(undeclared_targets, 200, id="undeclared targets", marks=pytest.mark.campaign),
+        pytest.param(subgraphs_side_by_side, 150, id="subgraphs side by side", marks=pytest.mark.campaign),
         pytest.param(long_subgraphs, 60, id="long subgraphs"),
-        pytest.param(two_hubs_in_subgraphs, 200, id="two hubs in subgraphs"),
+        pytest.param(two_hubs_in_subgraphs, 200, id="two hubs in subgraphs", marks=pytest.mark.campaign),
     ],
 )
 def test_twice_the_graph_takes_twice_the_operations(lines, count, monkeypatch):
