@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.evaluation.other_libraries import dataset_cases
-from attractor_nb.maps.map_work import entries_of, plain_value
+from attractor_nb.maps.map_work import MAX_ROWS, entries_of, plain_value
 from attractor_nb.model.record import Record
 from attractor_nb.model.texts import did_you_mean, nearest
 from attractor_nb.runtime.prepare.declared_inputs import checked_inputs, input_of_text
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 RESERVED: Final = ("id", "expected", "group", "metadata")
 """Columns that are never inputs unless the pipeline declares them; ``expected`` never is."""
-MAX_ROWS: Final = 1_000_000
 _EXAMPLE: Final = '[{"ticket": "41", "expected": "billing"}]'
 _TEXT_FILES: Final = frozenset({".csv"})
 

@@ -118,7 +118,6 @@ def start_evaluation(
         read_scorers(scorers),
         repeat,
         check_output(WHOLE_RESPONSE if output is None else output),
-        tuple(found[0].inputs),
         request.of_rows.durability == "full",
     )
     params = [row.inputs for _ in range(repeat) for row in found]
@@ -153,9 +152,7 @@ def continue_evaluation(
             "the evaluation judges what a function of a run returns, and the function is not stored",
             hint="resume_evaluation(directory, scorers, output=the_function)",
         )
-    scoring = Scoring(
-        pipeline, rows, read_scorers(scorers), head.repeat, judged, head.inputs, request.of_rows.durability == "full"
-    )
+    scoring = Scoring(pipeline, rows, read_scorers(scorers), head.repeat, judged, request.of_rows.durability == "full")
     following = _following(request, scoring)
     handle = continue_map(pipeline, path, None, following, on_graph_change=on_graph_change, failed=failed)
     return EvaluationRun(handle, scoring)

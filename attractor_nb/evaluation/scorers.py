@@ -85,7 +85,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Scorer:
-    """A scorer with what is known of it; ``scorer`` makes one of a function."""
+    """A scorer with what is known of it; ``read_scorer`` makes one of a function."""
 
     name: str  #: Its column.
     function: Callable[..., Any]  #: Called with ``Judged``.

@@ -69,11 +69,9 @@ class Scoring:
     scorers: Sequence[Scorer]
     repeat: int = 1
     output: OutputSpec = WHOLE_RESPONSE
-    inputs: tuple[str, ...] = ()
     is_synced: bool = True
     #: Scores by number of the map's row.
     scores: dict[int, list[Score]] = field(default_factory=dict[int, "list[Score]"])
-    made_count: int = 0  #: Number of calls of scorers in this session.
     _log: ScoreLog | None = None
     _directory: Path | None = None
     _known: dict[tuple[str, str, str, str], tuple[Score, ...]] = field(
@@ -85,7 +83,9 @@ class Scoring:
 
     def files(self) -> dict[str, bytes]:
         """What is evaluated, as files of the directory."""
-        head = EvaluationHead(self.repeat, self.inputs, self.output if isinstance(self.output, str) else "")
+        head = EvaluationHead(
+            self.repeat, tuple(self.rows[0].inputs), self.output if isinstance(self.output, str) else ""
+        )
         rows = b"".join(json_bytes(row.to_plain()) + b"\n" for row in self.rows)
         return {EVALUATION_NAME: json_bytes(head.to_plain()) + b"\n", ROWS_NAME: rows}
 
@@ -133,7 +133,6 @@ class Scoring:
         is_judging = "output" in scorer.takes and judged.result.status != "fail"
         if problem and is_judging:
             return [Score(scorer.name, state=UNMEASURED, reason=problem)]
-        self.made_count += 1
         return await scorer.scores(judged)
 
     def _judged(self, result: RowResult) -> tuple[Judged, str]:

@@ -10,24 +10,25 @@ import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attractor_nb.errors import OptionError
+from attractor_nb.errors import OptionError, ValidationError
 from attractor_nb.evaluation.comparison import EvaluationComparison, compare_scored
 from attractor_nb.evaluation.evaluation_rows import read_rows
 from attractor_nb.evaluation.evaluation_run import EvaluationRun, continue_evaluation, start_evaluation
 from attractor_nb.evaluation.scorers import read_scorers
 from attractor_nb.evaluation.scoring import read_head
+from attractor_nb.maps.map_launch import new_directory
 from attractor_nb.model.texts import did_you_mean
 from attractor_nb.runtime.begin import seams_of
 from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.map_directory import is_map
-from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE, new_run_directory
 from attractor_nb.studio.edit.editor import Editor
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from attractor_nb.evaluation.evaluation import Evaluation
     from attractor_nb.evaluation.evaluation_rows import EvaluationRow
     from attractor_nb.maps.map_launch import MapRequest
@@ -92,7 +93,7 @@ def variants_of(pipeline: Definition, given: object) -> dict[str, Definition]:
     for name, variant in found.items():
         try:
             variant.refuse_errors()
-        except Exception as error:
+        except ValidationError as error:
             error.add_note(f"in the variant {name}")
             raise
     return found
@@ -203,15 +204,7 @@ def _directory(request: CompareRequest) -> Path:
     if request.directory is not None:
         return as_path(request.directory, "directory")
     options = request.of_map.of_rows
-    seams = seams_of(options)
-    path, _ = new_run_directory(
-        Path(options.runs_dir or DEFAULT_RUNS_BASE),
-        clock=seams.clock,
-        randomness=seams.randomness,
-        disk=seams.disk,
-        is_synced=options.durability == "full",
-    )
-    return path
+    return new_directory(replace(request.of_map.own, map_dir=None), options, seams_of(options))[0]
 
 
 def _cache_words(name: str, evaluation: Evaluation) -> str:

@@ -93,7 +93,7 @@ def start_map(pipeline: Definition, params: object, request: MapRequest) -> MapR
     seams = seams_of(options)
     if options.durability == "none":
         return _launch(pipeline, rows, request, seams.randomness.new_id(), None)
-    path, map_id = _new_directory(own, options, seams)
+    path, map_id = new_directory(own, options, seams)
     source_text, is_redacted = stored_source(pipeline.to_dot(), pipeline.whole)
     facts = {
         "map_id": map_id,
@@ -196,7 +196,8 @@ def _checked(pipeline: Definition, request: MapRequest, *, is_resume: bool = Fal
     return replace(request, own=own, of_rows=replace(options, interviewer=interviewer), tape=tape)
 
 
-def _new_directory(own: MapOptions, options: RunOptions, seams: Injected) -> tuple[Path, str]:
+def new_directory(own: MapOptions, options: RunOptions, seams: Injected) -> tuple[Path, str]:
+    """The directory of a new map, which is made unless it was named, and an id."""
     if own.map_dir is not None:
         return Path(own.map_dir), seams.randomness.new_id()
     return new_run_directory(

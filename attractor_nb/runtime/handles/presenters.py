@@ -128,13 +128,7 @@ def register_review(make: ReviewMaker) -> Callable[[], None]:
     Args:
         make: Takes the evaluation and the file that gets the answers.
     """
-    _review_makers.append(make)
-
-    def remove() -> None:
-        if make in _review_makers:
-            _review_makers.remove(make)
-
-    return remove
+    return _registered(_review_makers, make)
 
 
 def review_of(evaluation: Any, path: Path) -> Any:
