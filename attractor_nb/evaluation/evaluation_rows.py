@@ -16,7 +16,7 @@ from attractor_nb.maps.map_work import MAX_ROWS, entries_of, plain_value
 from attractor_nb.model.record import Record
 from attractor_nb.model.texts import did_you_mean, nearest
 from attractor_nb.runtime.prepare.declared_inputs import checked_inputs, input_of_text
-from attractor_nb.runtime.prepare.row_files import read_params_file
+from attractor_nb.runtime.prepare.row_files import read_params_file, read_value
 from attractor_nb.runtime.prepare.run_options import as_list, as_path
 
 if TYPE_CHECKING:
@@ -122,10 +122,11 @@ def _of_file(path: Path) -> tuple[list[Mapping[str, Any]], bool]:
         return list(cast("Iterable[Mapping[str, Any]]", entries_of(_parquet(path)))), False
     if suffix in {".yaml", ".yml"}:
         return [_of_case(number, case) for number, case in enumerate(dataset_cases(path))], False
-    rows = read_params_file(path)
-    if suffix == ".json" and len(rows) == 1 and isinstance(rows[0].get("cases"), list):
-        return [_of_case(number, case) for number, case in enumerate(rows[0]["cases"])], False
-    return list(rows), suffix in _TEXT_FILES
+    if suffix == ".json" and isinstance(value := read_value(path), Mapping):
+        cases = cast("Mapping[str, Any]", value).get("cases")
+        if isinstance(cases, list):
+            return [_of_case(number, case) for number, case in enumerate(cast("list[object]", cases))], False
+    return list(read_params_file(path)), suffix in _TEXT_FILES
 
 
 def _parquet(path: Path) -> Any:

@@ -323,16 +323,16 @@ def test_nothing_kept_is_refused(pipeline):
 def test_rows_come_from_files_of_several_kinds(pipeline, tmp_path):
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     (tmp_path / "a.csv").write_text("id,ticket,expected\npay,I cannot pay,billing\nc,It crashes,support\n")
+    (tmp_path / "a.json").write_text(json.dumps(ROWS))
     cases = [
         {"name": row["id"], "inputs": {"ticket": row["ticket"]}, "expected_output": row["expected"]} for row in ROWS
     ]
-    (tmp_path / "a.json").write_text(json.dumps([{"cases": cases}][0]["cases"] and ROWS))
-    for name, ids in (
-        ("a.jsonl", ["pay", "crash", "refund"]),
-        ("a.csv", ["pay", "c"]),
-        ("a.json", ["pay", "crash", "refund"]),
-    ):
-        assert [row.id for row in pipeline.evaluate(tmp_path / name, correct, wait=True)] == ids
+    (tmp_path / "dataset.json").write_text(json.dumps({"name": "tickets", "cases": cases}))
+    every = ["pay", "crash", "refund"]
+    for name, ids in (("a.jsonl", every), ("a.csv", ["pay", "c"]), ("a.json", every), ("dataset.json", every)):
+        evaluation = pipeline.evaluate(tmp_path / name, correct, wait=True)
+        assert [row.id for row in evaluation] == ids
+        assert evaluation["pay"].row.expected == "billing"
 
 
 class Case:

@@ -100,3 +100,10 @@ def test_a_directory_that_the_user_names_may_be_behind_any_link(elsewhere, tmp_p
 def test_the_runs_base_that_the_environment_of_jupyter_names_may_be_a_link(elsewhere, tmp_path, monkeypatch):
     monkeypatch.setenv("ATTRACTOR_RUNS_DIR", os.fspath(tmp_path / "clone" / ".attractor" / "runs"))
     assert _runs_base() == tmp_path / "clone" / ".attractor" / "runs"
+
+
+def test_a_comparison_makes_nothing_behind_a_link(elsewhere):
+    pipeline = Pipeline(SOURCE.replace("digraph Clone {", 'digraph Clone { inputs="x"'))
+    with pytest.raises(StorageError):
+        pipeline.compare({"other": {"a.prompt": "y"}}, [{"x": "1"}], {"any": lambda output: True})
+    assert list(elsewhere.iterdir()) == []

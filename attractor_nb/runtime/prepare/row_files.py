@@ -34,7 +34,7 @@ def read_params_file(path: Path) -> list[dict[str, Any]]:
         source = SourceText(read_file(path), str(path))
         rows = list(_csv_rows(source) if suffix == ".csv" else _json_rows(source))
     elif suffix in _VALUES:
-        rows = _rows_of(path, _value_of(path))
+        rows = _rows_of(path, read_value(path))
     else:
         raise OptionError(
             f"{path} has an unknown extension: rows are read from .jsonl, .csv, .json and .toml files",
@@ -54,7 +54,7 @@ def read_params_object(path: Path) -> dict[str, Any]:
             f"{path}: the inputs of a run are read from .json and .toml files",
             hint="attractor-nb map runs a pipeline over the rows of a file" if is_of_rows else "name it .json or .toml",
         )
-    value = _value_of(path)
+    value = read_value(path)
     if not isinstance(value, dict):
         raise OptionError(
             f"{path} is {_kind(value)}, not an object",
@@ -63,7 +63,8 @@ def read_params_object(path: Path) -> dict[str, Any]:
     return cast("dict[str, Any]", value)
 
 
-def _value_of(path: Path) -> Any:
+def read_value(path: Path) -> Any:
+    """The value of a JSON or TOML file."""
     return _VALUES[path.suffix.lower()](SourceText(read_file(path), str(path)))
 
 
