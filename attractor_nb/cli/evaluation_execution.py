@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.cli.map_execution import (
     first_options,
     map_code,
+    result_facts,
     resume_map_command,
     resumed_options,
     resumed_settings,
@@ -167,7 +168,7 @@ def resume_evaluation(
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """What became of an evaluation."""
+    """Outcome of an evaluation."""
 
     evaluation: Evaluation
     comparison: EvaluationComparison | None
@@ -180,13 +181,7 @@ class _Verdict:
     def to_plain(self) -> dict[str, Any]:
         found, result = self.evaluation, self.evaluation.map
         return {
-            "pipeline": result.pipeline.name,
-            "status": result.status,
-            "reason": result.reason,
-            "is_simulated": result.is_simulated,
-            "mark": result.mark,
-            "map_id": result.map_id,
-            "directory": str(found.directory),
+            **result_facts(result),
             "headline": found.headline(),
             "scores": {name: _column_plain(column) for name, column in found.scores.items()},
             "duration_seconds": round(result.duration, 3),

@@ -208,7 +208,7 @@ def _watch(handle: MapRun, settings: Settings, own: MapSettings) -> ExitCode:
 
 
 def watched(handle: MapRun, settings: Settings, size: str) -> MapResult | ExitCode:
-    """The result of a map that is shown until it has ended; the exit code where there is none.
+    """Show a map until it has ended; returns its result, or the exit code where there is none.
 
     Args:
         handle: The map.
@@ -341,7 +341,8 @@ def resume_map_command(directory: Path, *options: str, file: str = "", scorers: 
     return shlex.join(["attractor-nb", command, *named, "--resume", shown_path(directory), *given, *options])
 
 
-def _result_plain(result: MapResult) -> dict[str, Any]:
+def result_facts(result: MapResult) -> dict[str, Any]:
+    """Name, status, marks and place of a map as JSON values, which an evaluation has, too."""
     return {
         "pipeline": result.pipeline.name,
         "status": result.status,
@@ -350,6 +351,12 @@ def _result_plain(result: MapResult) -> dict[str, Any]:
         "mark": result.mark,
         "map_id": result.map_id,
         "directory": None if result.directory is None else str(result.directory),
+    }
+
+
+def _result_plain(result: MapResult) -> dict[str, Any]:
+    return {
+        **result_facts(result),
         "counts": dict(result.counts),
         "duration_seconds": round(result.duration, 3),
         "usage": result.usage.to_plain(),

@@ -45,7 +45,7 @@ class ReadyScorer:
     is_required: bool = False
 
     def usage(self, name: str) -> str:
-        """How it is named."""
+        """Name and argument as the command takes them."""
         argument = f":{self.argument}" if self.argument else ""
         return f"{name}{argument}" if self.is_required or not argument else f"{name}[{argument}]"
 

@@ -309,7 +309,7 @@ class EvaluationComparison(DisplayedTable):
 
 
 def _obstacle(name: str, a: ScoredRows, b: ScoredRows) -> str:
-    """Why a score of two sides is not compared."""
+    """Reason that a score of two sides is not compared."""
     if name not in b.head.columns:
         return f"{b.name} has no such score"
     kinds = [side.column(name, range(len(side.rows))).kind for side in (a, b)]
@@ -323,7 +323,7 @@ def _listed(ids: Sequence[str]) -> str:
 
 
 def _doubts(a: ScoredRows, b: ScoredRows) -> list[str]:
-    """What makes the scores of two sides differ, beside the pipeline."""
+    """Differences of two sides, beside the pipeline, that change scores."""
     found = [
         f"{name}: the scorer of {b.name} is not that of {a.name}: its version differs"
         for name, column in a.head.columns.items()

@@ -443,7 +443,7 @@ def _interval(estimate: IntervalEstimate, text: Any) -> str:
 
 
 def repeat_words(column: ScoreColumn) -> str:
-    """What the repeats of a column say: how often runs of one row disagree, and what would sharpen the mean."""
+    """Repeats of a column in words: disagreement of runs of one row, and what would sharpen the mean."""
     parts: list[str] = []
     if column.flip_rate is not None:
         k = column.repeats

@@ -282,7 +282,7 @@ class _Judge:
             attempt += 1
             try:
                 return await call(self.backend.run, self.node, prompt, Context())
-            except Exception as error:
+            except Exception as error:  # whatever a backend raises: the retry classes decide
                 if attempt == MOST_CALLS or outcome_of_exception(error).status is not StageStatus.RETRY:
                     raise
                 asked = getattr(error, "retry_after_seconds", None)
