@@ -15,6 +15,7 @@ from lsprotocol import types
 from pygls.exceptions import FeatureNotificationError, FeatureRequestError, JsonRpcContentModified, JsonRpcException
 
 from attractor_nb.cli.language_server import LONGEST, REQUEST_FAILED, DotServer, EditorText, OpenText, read
+from attractor_nb.extras import install_command
 from tests import warm
 
 COMMAND = [sys.executable, "-m", "attractor_nb", "lsp"]
@@ -416,7 +417,7 @@ def test_the_command_without_its_extra_says_how_to_install_it(command, monkeypat
     ended = command("lsp")
     assert (ended.code, ended.out) == (2, "")
     assert "error: `attractor-nb lsp` needs pygls, which is not installed" in ended.err
-    assert "hint: pip install 'attractor-nb[lsp]'" in ended.err
+    assert f"hint: {install_command('lsp')}" in ended.err
 
 
 def test_a_text_that_does_not_parse_has_its_mistakes_as_findings():

@@ -5,7 +5,7 @@
 docs/errors.md comes from the tables of malformed sources, docs/rules.md from the docstrings of the lint
 rules, docs/options.md from the options of runs, maps and pipelines, two tables of docs/language.md from
 the tables of shapes and attributes, the table of hosts in
-docs/platforms.md from marks of tests, and that of docs/statistics.md from simulations. A test compares. hatch_build.py makes the files of the extension of JupyterLab.
+docs/platforms.md from marks of tests, that of docs/install.md from the extras, and that of docs/statistics.md from simulations. A test compares. hatch_build.py makes the files of the extension of JupyterLab.
 """
 
 from __future__ import annotations
@@ -108,8 +108,12 @@ def language_page(now: str) -> str:
 def platforms_page(now: str) -> str:
     """The page with its table of hosts made anew; everything else is written by hand."""
     reasons = "\n".join(f"{number}. {reason}" for reason, number in reason_numbers().items())
-    extras = table(["extra", "for", "calls that name it where it is missing"], extras_rows())
-    return with_generated(now, hosts=table(["", *FEATURES], hosts_rows()) + "\n" + reasons + "\n", extras=extras)
+    return with_generated(now, hosts=table(["", *FEATURES], hosts_rows()) + "\n" + reasons + "\n")
+
+
+def install_page(now: str) -> str:
+    """The page with its table of extras made anew; everything else is written by hand."""
+    return with_generated(now, extras=table(["extra", "for", "calls that name it where it is missing"], extras_rows()))
 
 
 def statistics_page(now: str) -> str:
@@ -273,6 +277,7 @@ PAGES: dict[str, Callable[[str], str]] = {
     "docs/rules.md": lambda now: rules_page(),
     "docs/options.md": lambda now: options_page(),
     "docs/platforms.md": platforms_page,
+    "docs/install.md": install_page,
     "docs/statistics.md": statistics_page,
 }
 """Each generated file as a function of what is written there now."""

@@ -12,6 +12,7 @@ from attractor_nb.decisions.bounds import RunBounds, bounds_of
 from attractor_nb.decisions.planning.model_choices import ModelChoice, ValueChoice, model_choices, nodes_that_ask
 from attractor_nb.decisions.planning.plan import Plan, compile_plan, has_loops
 from attractor_nb.errors import OptionError, StylesheetSyntaxError
+from attractor_nb.extras import install_command
 from attractor_nb.handlers.codergen import compose_prompt, rendered_node
 from attractor_nb.handlers.named_models import SchemaModels, with_named_schema
 from attractor_nb.languages.stylesheet import Stylesheet, parse_stylesheet
@@ -125,7 +126,7 @@ class Estimate(DisplayedTable):
         if bounds.max_tokens_total is not None:
             notes.append(f"max_tokens_total={bounds.max_tokens_total} stops a run that has used as many.")
         if self.expected.unpriced_calls or self.worst.unpriced_calls:
-            why = "" if self.are_prices_known else ": pip install 'attractor-nb[llm]' brings a price list"
+            why = "" if self.are_prices_known else f": {install_command('llm')} brings a price list"
             notes.append(f"Where a price is not known, USD says so and the total leaves it out{why}.")
         return notes
 
