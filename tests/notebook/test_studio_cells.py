@@ -1,18 +1,18 @@
-"""The studio cells of the README, in a fresh kernel with a user who looks on: what they name appears."""
+"""The cells of docs/studio.md, in a fresh kernel with a user who looks on: what they name appears."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```python\n(.*?)^```$", README.partition("## At a terminal")[0], re.MULTILINE | re.DOTALL)
+PAGE = (Path(__file__).parents[2] / "docs" / "studio.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 LINE = re.compile(r"^display\((.*)\)(?:  # .*)?$", re.MULTILINE)
 
 SHOWN = {
-    'resumed.inspect("write")': ("data-attractor-place", "write"),
-    "resumed.explain()": ("write", "gate"),
-    "diff(resumed, fork)": ("data-attractor-place", "attractor-compare"),
+    'run.inspect("write")': ("data-attractor-place", "write"),
+    "run.explain()": ("write", "gate"),
+    "diff(run, fork)": ("data-attractor-place", "attractor-compare"),
     "fork.replay()": ("data-attractor-place", "replay of"),
     "runs()": ("data-attractor-place", "Review"),
     'heat(runs(), "time")': ("svg", "write"),
