@@ -250,8 +250,7 @@ def test_without_costs_there_is_no_plot(tmp_path):
 
 
 def test_a_baseline_from_a_file_has_ids_and_no_outputs(comparison, tmp_path):
-    from attractor_nb.evaluation.comparison import compare_scored
-    from attractor_nb.evaluation.scored_rows import read_baseline
+    from attractor_nb.evaluation import compare_scored, read_baseline
 
     stored = read_baseline(comparison.evaluations["baseline"].save_baseline(tmp_path / "base.jsonl"))
     after = comparison.evaluations["short"]

@@ -7,7 +7,7 @@ import pytest
 
 from attractor_nb import Outcome, Pipeline
 from attractor_nb.errors import OptionError, RetryableError, TerminalError
-from attractor_nb.evaluation.judge import judge
+from attractor_nb.evaluation import judge
 from attractor_nb.model.calls.call_content import Response, outside_fences
 from attractor_nb.model.outcome import Usage
 from attractor_nb.stage import stage_or_none
