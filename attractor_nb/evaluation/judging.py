@@ -84,9 +84,9 @@ def judge(
     schema is asked for once more; then the row is unmeasured, as after an error of the provider.
 
     Args:
-        rubric: What a good output is. The question of the verdict is whether the output satisfies it.
+        rubric: A description of a good output. The question of the verdict is whether the output satisfies it.
         model: The judge's model. It has no default, so that no model judges itself unnoticed.
-        backend: What calls the model: a name, a backend or a function, as ``backend`` of ``run``.
+        backend: The backend that calls the model: a name, a backend or a function, as ``backend`` of ``run``.
         votes: An odd number of verdicts for each row: the majority counts, of a scale the median.
         choices: Texts of which the verdict is one, in place of True or False.
         scale: The smallest and the largest number of the verdict, in place of True or False.
@@ -276,7 +276,7 @@ class _Judge:
         return _Vote(reason=f"the judge gave no valid answer: {problem}", usage=usage)
 
     async def _returned(self, prompt: str) -> object:
-        """What the backend returns; a failure that may pass is tried again."""
+        """The answer of the backend; a failure that may pass is tried again."""
         attempt = 0
         while True:
             attempt += 1

@@ -65,7 +65,7 @@ class Judged:
 
     row: EvaluationRow
     result: RowResult  #: Result of the row's run.
-    output: Any  #: What is judged.
+    output: Any  #: The output that is judged.
     read_run: Callable[[], Execution]  #: Reads the row's run.
 
     def argument(self, name: str) -> Any:
@@ -141,7 +141,7 @@ def is_interrupt(error: BaseException) -> bool:
 
 
 def error_words(error: BaseException) -> str:
-    """What an error of the caller's code says; of one that cannot be shown its class."""
+    """The message of an error of the caller's code; its class if it cannot be shown."""
     if isinstance(error, AttractorError):
         return error.message
     name = type(error).__name__
@@ -164,7 +164,7 @@ def _plain(value: object) -> Value:
 
 
 def value_problem(value: object) -> str:
-    """Why a value is no score, in words; empty for one."""
+    """The reason that a value is no score, in words; empty for a score."""
     if isinstance(value, str):
         return f"a text of {len(value):,} characters" if len(value) > TEXT_CHARS else ""
     if _is_of_numpy(value):
@@ -231,7 +231,7 @@ def read_scorer(given: object, name: str = "") -> Scorer:
     """A scorer from a function or an object of another library.
 
     Args:
-        given: What the caller gave.
+        given: A function, a scorer, or an object of another library.
         name: Its name; that of the function by default.
     """
     if isinstance(given, Scorer):

@@ -41,7 +41,7 @@ OutputSpec = str | Callable[..., Any]
 
 
 class EvaluationHead(Record, frozen=True, omit_defaults=False):
-    """What an evaluation is of, as its directory stores it."""
+    """Repeats, inputs and judged output of an evaluation, as its directory stores them."""
 
     repeat: int  #: Runs of each row.
     inputs: tuple[str, ...]  #: Columns that the pipeline gets.
@@ -57,7 +57,7 @@ class ScoreLine(Record, frozen=True):
     scorer: str  #: Name of the scorer.
     version: str  #: Its version; empty when unknown.
     scores: tuple[Score, ...]
-    of: str = ""  #: What was judged; empty where that is unknown.
+    of: str = ""  #: The output that was judged; empty where that is unknown.
 
 
 @dataclass(slots=True)
@@ -82,7 +82,7 @@ class Scoring:
     """Variables of the caller, for scorers: where a row has run, the current stage is still its last one."""
 
     def files(self) -> dict[str, bytes]:
-        """What is evaluated, as files of the directory."""
+        """The head and the rows, as files of the directory."""
         head = EvaluationHead(
             self.repeat, tuple(self.rows[0].inputs), self.output if isinstance(self.output, str) else ""
         )
@@ -124,7 +124,7 @@ class Scoring:
         return Usage(cost_usd=cost) if cost else Usage()
 
     def _judged_by(self, scorer: Scorer) -> str:
-        """What a score depends on beside the run: what is judged; empty for a function without a version."""
+        """The judged output, on which a score depends beside the run; empty for a function without a version."""
         if "output" not in scorer.takes:
             return "run"
         return f"output {self.output}" if isinstance(self.output, str) else version_of(self.output)
@@ -136,7 +136,7 @@ class Scoring:
         return await scorer.scores(judged)
 
     def _judged(self, result: RowResult) -> tuple[Judged, str]:
-        """What scorers may take of a row, and why it has no output, in words."""
+        """The arguments of scorers for a row, and the reason that it has no output, in words."""
         found: list[Execution] = []
 
         def read_run() -> Execution:
@@ -174,7 +174,7 @@ def read_lines(log: ScoreLog) -> Iterable[ScoreLine]:
 
 
 def read_head(directory: Path) -> tuple[EvaluationHead, list[EvaluationRow]]:
-    """What the evaluation of a directory is of.
+    """The head and the rows of the evaluation of a directory.
 
     Raises:
         RunNotFound: No evaluation is there.
@@ -197,7 +197,7 @@ def read_head(directory: Path) -> tuple[EvaluationHead, list[EvaluationRow]]:
 
 
 def check_output(output: object) -> OutputSpec:
-    """What is judged, as the caller says it."""
+    """The judged output as the caller gives it, checked."""
     if isinstance(output, str) and output.strip():
         return output
     if callable(output):

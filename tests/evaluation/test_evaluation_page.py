@@ -235,7 +235,7 @@ def test_cost_is_that_of_the_whole_pipeline_though_stages_came_from_the_cache(co
 def test_the_plot_is_in_the_cell_below_the_table_and_in_the_page(comparison, tmp_path):
     shown = comparison._repr_mimebundle_()["text/html"]
     assert shown.index("</table>") < shown.index("<img")
-    assert 'alt="Cost and solved. baseline: $0.016 a row, 75 % (30 % to 95 %); short: ' in shown
+    assert 'alt="Cost and solved. baseline: $0.016 a row, 75 % (30 to 95 %); short: ' in shown
     svg = comparison.to_svg()
     assert svg.count('<circle class="point"') == 2
     assert svg in exported(comparison, tmp_path)[1]
