@@ -63,4 +63,7 @@ async def _follow(scoring: Scoring, rows: Sequence[RowResult]) -> None:
         for result in waiting:
             await scoring.follow(result)
 
-    await asyncio.gather(*(work() for _ in range(ROWS_AT_ONCE)))
+    try:
+        await asyncio.gather(*(work() for _ in range(ROWS_AT_ONCE)))
+    finally:
+        await scoring.close()
