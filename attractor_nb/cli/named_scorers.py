@@ -41,7 +41,7 @@ class ReadyScorer:
     """A ready scorer, as a command names it."""
 
     make: Callable[..., Scorer]
-    argument: str = ""  #: What follows the colon; empty when it takes nothing.
+    argument: str = ""  #: Name of the argument after the colon; empty when it takes none.
     is_required: bool = False
 
     def usage(self, name: str) -> str:

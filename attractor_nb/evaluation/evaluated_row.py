@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from attractor_nb.evaluation.result_words import NOTHING
 from attractor_nb.evaluation.scorers import FAILED, SCORED, UNMEASURED, Score
 from attractor_nb.languages.condition.parser import value_text
 from attractor_nb.redaction import redacted
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from attractor_nb.model.row_result import RowResult
 
 VALUE_CHARS: Final = 60
-NOTHING: Final = "\N{EN DASH}"
-MINUS: Final = "\N{MINUS SIGN}"
 _DOTS: Final = {True: "●", False: "○"}
 
 
@@ -30,7 +29,7 @@ class EvaluatedRow:
     row: EvaluationRow
     results: Sequence[RowResult]  #: The results of its runs, one for each repeat.
     scores: Mapping[str, Sequence[Score]]  #: Its scores by column, one for each repeat.
-    outputs: Sequence[Any]  #: What was judged, one for each repeat; None where there is nothing.
+    outputs: Sequence[Any]  #: The judged outputs, one for each repeat; None where there is nothing.
 
     @property
     def id(self) -> str:
@@ -99,38 +98,3 @@ def dots(row: EvaluatedRow) -> str:
 def short_text(value: object) -> str:
     """The first words of a value, without secrets."""
     return first_words(one_line(redacted(value_text(value))), VALUE_CHARS)
-
-
-def counted(number: int, word: str) -> str:
-    """A number of things.
-
-    >>> counted(1, "row"), counted(1200, "run")
-    ('1 row', '1,200 runs')
-    """
-    return f"{number:,} {word}{'s' * (number != 1)}"
-
-
-def number_text(value: float | None) -> str:
-    """A number with three significant digits.
-
-    >>> number_text(0.8333), number_text(12345.6), number_text(2.0), number_text(999.9), number_text(-0.0)
-    ('0.833', '12,346', '2', '1,000', '0')
-    """
-    if value is None:
-        return NOTHING
-    form = ",.0f" if 999.5 <= abs(value) < 1e15 else ".3g"
-    return f"{value + 0.0:{form}}".replace("-", MINUS)  # + 0.0: there is no minus zero
-
-
-def percent_text(value: float) -> str:
-    """A share in percent, whole unless that would round to 0 or 100.
-
-    >>> percent_text(0.864), percent_text(0.998), percent_text(0.9999), percent_text(1.0)
-    ('86 %', '99.8 %', '99.99 %', '100 %')
-    """
-    percent = round(100 * value, 9) + 0.0
-    for digits in range(3):
-        text = f"{percent:.{digits}f}"
-        if float(text) not in (0.0, 100.0) or percent in (0.0, 100.0):
-            return f"{text} %"
-    return "under 0.01 %" if percent < 1 else "over 99.99 %"

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
-from attractor_nb.evaluation.evaluated_row import NOTHING, EvaluatedRow, dots, number_text
+from attractor_nb.evaluation.evaluated_row import EvaluatedRow, dots
+from attractor_nb.evaluation.result_words import NOTHING, number_text
 from attractor_nb.evaluation.scorers import SCORED, UNMEASURED, Score
 from attractor_nb.languages.condition.parser import value_text
 from attractor_nb.maps.map_page import LIMITS, MAX_ROWS, Made, limit_of, rows_table, value_cell, value_columns
@@ -153,7 +154,7 @@ def reasons_text(row: EvaluatedRow) -> str:
 
 
 def outputs_of(row: EvaluatedRow) -> Mapping[str, Any]:
-    """What was judged; of several runs each output once."""
+    """The judged outputs; of several runs each one once."""
     texts = dict.fromkeys(value_text(output) for output in row.outputs if output is not None)
     return {"output": "\n".join(texts)} if texts else {}
 

@@ -15,11 +15,12 @@ from attractor_nb.maps.row_run import WHOLE_RESPONSE
 from attractor_nb.views.display import Displayed
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator
     from pathlib import Path
 
     from attractor_nb.maps.map_view import MapView
     from attractor_nb.runtime.definition import Definition
+    from attractor_nb.runtime.prepare.run_options import EvaluationOptions
 
 MAX_REPEAT: Final = 1_000
 
@@ -79,7 +80,13 @@ class EvaluationRun(Displayed):
     def _evaluation(self) -> Evaluation:
         scoring = self._scoring
         return Evaluation(
-            self.map.result(0.0), scoring.rows, scoring.scorers, scoring.repeat, scoring.output, dict(scoring.scores)
+            self.map.result(0.0),
+            scoring.rows,
+            scoring.scorers,
+            scoring.repeat,
+            scoring.output,
+            dict(scoring.scores),
+            self.directory,
         )
 
     def __str__(self) -> str:
@@ -90,14 +97,7 @@ class EvaluationRun(Displayed):
 
 
 def start_evaluation(
-    pipeline: Definition,
-    rows: object,
-    scorers: object,
-    request: MapRequest,
-    *,
-    repeat: int,
-    inputs: Sequence[str] | None,
-    output: OutputSpec | None,
+    pipeline: Definition, rows: object, scorers: object, request: MapRequest, own: EvaluationOptions
 ) -> EvaluationRun:
     """Begin an evaluation in a fresh directory; everything is checked before the first row runs.
 
@@ -106,21 +106,19 @@ def start_evaluation(
         rows: The rows; see ``evaluation_rows.read_rows``.
         scorers: The scorers; see ``scorers.read_scorers``.
         request: The options of the map.
-        repeat: Runs of each row.
-        inputs: The columns that are inputs, where the pipeline declares none.
-        output: What is judged; None for the whole response of the last stage.
+        own: The options of the evaluation.
     """
-    _check(request, repeat)
-    found = read_rows(rows, pipeline, inputs)
+    _check(request, own.repeat)
+    found = read_rows(rows, pipeline, own.inputs)
     scoring = Scoring(
         pipeline,
         found,
         read_scorers(scorers),
-        repeat,
-        check_output(WHOLE_RESPONSE if output is None else output),
+        own.repeat,
+        check_output(WHOLE_RESPONSE if own.output is None else own.output),
         request.of_rows.durability == "full",
     )
-    params = [row.inputs for _ in range(repeat) for row in found]
+    params = [row.inputs for _ in range(own.repeat) for row in found]
     return EvaluationRun(start_map(pipeline, params, _following(request, scoring)), scoring)
 
 
@@ -142,8 +140,8 @@ def continue_evaluation(
         scorers: The scorers.
         request: The options of the map.
         failed: ``keep`` rows that failed, or ``retry`` them.
-        on_graph_change: What to do with another graph than the one that ran.
-        output: What is judged; None for what was. A function has to be given again.
+        on_graph_change: Rule for another graph than the one that ran.
+        output: The output to judge; None for the same. A function has to be given again.
     """
     head, rows = read_head(path)
     judged = head.output if output is None else check_output(output)

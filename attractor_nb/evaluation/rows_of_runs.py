@@ -62,7 +62,7 @@ def evaluate_runs(pipeline: Definition, runs: object, scorers: object, output: A
         pipeline: The pipeline that ran.
         runs: As of ``rows_from``.
         scorers: As of ``evaluate``.
-        output: What is judged, as of ``evaluate``.
+        output: The output that is judged, as of ``evaluate``.
 
     Raises:
         OptionError: A run is of another graph or has not ended, or a scorer is unusable.

@@ -11,10 +11,12 @@ import inspect
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
+
+from msgspec import structs
 
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.evaluation.other_libraries import evaluator_context
@@ -57,6 +59,7 @@ class Score(Record, frozen=True):
     state: str = SCORED
     reason: str = ""  #: Reason of a state that is not ``scored``; else the scorer's explanation, or empty.
     cost_usd: float = 0.0  #: Cost of the scorer's own calls, in USD.
+    tokens: int = 0  #: Tokens of the scorer's own calls.
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +68,9 @@ class Judged:
 
     row: EvaluationRow
     result: RowResult  #: Result of the row's run.
-    output: Any  #: What is judged.
+    output: Any  #: The output that is judged.
     read_run: Callable[[], Execution]  #: Reads the row's run.
+    open_backend: Callable[[object], Awaitable[None]]  #: Opens a backend for all rows of the evaluation.
 
     def argument(self, name: str) -> Any:
         """The value of one of ``ARGUMENTS``, as a copy: a scorer that changes it changes it for itself."""
@@ -141,7 +145,7 @@ def is_interrupt(error: BaseException) -> bool:
 
 
 def error_words(error: BaseException) -> str:
-    """What an error of the caller's code says; of one that cannot be shown its class."""
+    """The message of an error of the caller's code; its class if it cannot be shown."""
     if isinstance(error, AttractorError):
         return error.message
     name = type(error).__name__
@@ -153,7 +157,7 @@ def error_words(error: BaseException) -> str:
 
 def replace_name(score: Score, name: str) -> Score:
     """The same score in another column."""
-    return Score(name, score.value, score.state, redacted(score.reason)[:REASON_CHARS], score.cost_usd)
+    return structs.replace(score, name=name, reason=redacted(score.reason)[:REASON_CHARS])
 
 
 def _plain(value: object) -> Value:
@@ -164,7 +168,7 @@ def _plain(value: object) -> Value:
 
 
 def value_problem(value: object) -> str:
-    """Why a value is no score, in words; empty for one."""
+    """The reason that a value is no score, in words; empty for a score."""
     if isinstance(value, str):
         return f"a text of {len(value):,} characters" if len(value) > TEXT_CHARS else ""
     if _is_of_numpy(value):
@@ -231,7 +235,7 @@ def read_scorer(given: object, name: str = "") -> Scorer:
     """A scorer from a function or an object of another library.
 
     Args:
-        given: What the caller gave.
+        given: A function, a scorer, or an object of another library.
         name: Its name; that of the function by default.
     """
     if isinstance(given, Scorer):

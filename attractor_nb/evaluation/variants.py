@@ -10,7 +10,7 @@ import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from attractor_nb.errors import OptionError, ValidationError
 from attractor_nb.evaluation.comparison import EvaluationComparison, compare_scored
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from attractor_nb.evaluation.evaluation import Evaluation
     from attractor_nb.evaluation.evaluation_rows import EvaluationRow
     from attractor_nb.maps.map_launch import MapRequest
+    from attractor_nb.runtime.prepare.run_options import EvaluationOptions
 
 BASELINE: Final = "baseline"
 MAX_VARIANTS: Final = 20
@@ -49,13 +50,11 @@ LOOKED_AT: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class CompareRequest:
-    """What a comparison is asked for."""
+    """The request for a comparison."""
 
     rows: object
     scorers: object
-    repeat: int
-    inputs: Sequence[str] | None
-    output: Any
+    own: EvaluationOptions
     directory: Path | None
     of_map: MapRequest
 
@@ -151,16 +150,16 @@ def comparison_steps(
     Args:
         pipeline: The baseline.
         variants: See ``variants_of``.
-        request: What it is asked for.
+        request: Rows, scorers and options.
     """
     pipelines = variants_of(pipeline, variants)
     scorers = read_scorers(request.scorers)
     given = request.rows
     if isinstance(given, Iterator):  # each variant reads them
         given = list(cast("Iterator[object]", given))
-    rows = {name: read_rows(given, each, request.inputs) for name, each in pipelines.items()}
+    rows = {name: read_rows(given, each, request.own.inputs) for name, each in pipelines.items()}
     directory = _directory(request)
-    has_own_cache = request.repeat == 1 and request.of_map.of_rows.cache is False
+    has_own_cache = request.own.repeat == 1 and request.of_map.of_rows.cache is False
     evaluations: dict[str, Evaluation] = {}
     for name, each in pipelines.items():
         of_rows = request.of_map.of_rows
@@ -173,10 +172,7 @@ def comparison_steps(
             _check_same(place, rows[name], request)
             run = continue_evaluation(each, place, scorers, asked, failed="keep", on_graph_change="error")
         else:
-            run = start_evaluation(
-                each, [row.columns for row in rows[name]], scorers, asked,
-                repeat=request.repeat, inputs=request.inputs, output=request.output,
-            )  # fmt: skip
+            run = start_evaluation(each, [row.columns for row in rows[name]], scorers, asked, request.own)
         evaluations[name] = yield run
         if evaluations[name].map.unfinished:
             reason = evaluations[name].map.reason
@@ -194,7 +190,7 @@ def _check_same(place: Path, rows: Sequence[EvaluationRow], request: CompareRequ
     head, stored = read_head(place)
     for what, is_same in (
         ("rows", [row.to_plain() for row in stored] == [row.to_plain() for row in rows]),
-        ("repeats", head.repeat == request.repeat),
+        ("repeats", head.repeat == request.own.repeat),
     ):
         if not is_same:
             raise OptionError(f"{place} holds the evaluation of other {what}", hint="name another directory")
@@ -208,7 +204,7 @@ def _directory(request: CompareRequest) -> Path:
 
 
 def _cache_words(name: str, evaluation: Evaluation) -> str:
-    """How many stages of a variant ran, and how many came from the cache."""
+    """Numbers of stages of a variant that ran and that came from the cache, in words."""
     ran: set[str] = set()
     cached: set[str] = set()
     for row in list(evaluation.map.results)[:LOOKED_AT]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Never, overload
 
@@ -22,7 +21,7 @@ from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
 from attractor_nb.storage.run_index import list_runs
 from attractor_nb.storage.run_listing import RunSummary, change_tags, remove_run
 from attractor_nb.studio.history.history_table import Filter, history_table
-from attractor_nb.views.table import DisplayedTable, Table
+from attractor_nb.views.table import DisplayedTable, Table, required_pandas
 
 if TYPE_CHECKING:
     from datetime import date
@@ -208,11 +207,7 @@ class RunTable(DisplayedTable, Sequence[RunRow]):
         Raises:
             OptionError: pandas is not installed.
         """
-        try:
-            pandas: Any = import_module("pandas")  # not a dependency
-        except ImportError:
-            hint = "pip install pandas; without it: [row.status for row in runs()]"
-            raise OptionError("to_frame() needs pandas, which is not installed", hint=hint) from None
+        pandas = required_pandas()
         frame = pandas.DataFrame([_record(row) for row in self], columns=list(_record_names()))
         for name in ("start_time", "end_time"):
             frame[name] = pandas.to_datetime(frame[name], utc=True)

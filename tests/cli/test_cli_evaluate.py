@@ -17,7 +17,7 @@ TRIAGE = """digraph triage {
 }
 """
 CHECKS = """
-from attractor_nb.evaluation.scorers import contains
+from attractor_nb.evaluation import contains
 
 limit = 3
 

@@ -22,13 +22,12 @@ from attractor_nb import errors
 from attractor_nb.lint import BUILT_IN_RULES
 from attractor_nb.lint.rules import path_rules
 from attractor_nb.lint.survey import Rule
-from attractor_nb.maps.map_work import MapOptions
 from attractor_nb.model.texts import shown
 from attractor_nb.model.vocabulary.attribute_table import TABLE, AttributeSpec
-from attractor_nb.model.vocabulary.option_meanings import OF_A_MAP, OF_A_PIPELINE, OF_A_RUN
+from attractor_nb.model.vocabulary.option_meanings import OF_A_MAP, OF_A_PIPELINE, OF_A_RUN, OF_AN_EVALUATION
 from attractor_nb.model.vocabulary.shapes import SHAPE_ALIASES, SHAPE_TO_TYPE
 from attractor_nb.runtime.definition import Definition
-from attractor_nb.runtime.prepare.run_options import RunOptions
+from attractor_nb.runtime.prepare.run_options import EvaluationOptions, MapOptions, RunOptions
 from hatch_build import SCOPES, TYPES, default_of, meaning_of
 from tests.docs.hosts import FEATURES, extras_rows, hosts_rows, reason_numbers
 from tests.evaluation.statistics_table import statistics_table
@@ -260,6 +259,12 @@ def options_page() -> str:
             "`pipeline.map`, `map_async` and `resume_map`, beside those of a run, which hold for each row, but for `logs_root`, `breakpoints`, `pins` and `stop_after`.",
             "",
             table(head, rows(of_fields(MapOptions), OF_A_MAP)),
+            "",
+            "## Of an evaluation",
+            "",
+            "`pipeline.evaluate`, `compare` and `compare_async`, beside those of a map and its rows.",
+            "",
+            table(head, rows(of_fields(EvaluationOptions), OF_AN_EVALUATION)),
             "",
             "## Of a pipeline",
             "",

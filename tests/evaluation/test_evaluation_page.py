@@ -235,7 +235,7 @@ def test_cost_is_that_of_the_whole_pipeline_though_stages_came_from_the_cache(co
 def test_the_plot_is_in_the_cell_below_the_table_and_in_the_page(comparison, tmp_path):
     shown = comparison._repr_mimebundle_()["text/html"]
     assert shown.index("</table>") < shown.index("<img")
-    assert 'alt="Cost and solved. baseline: $0.016 a row, 75 % (30 % to 95 %); short: ' in shown
+    assert 'alt="Cost and solved. baseline: $0.016 a row, 75 % (30 to 95 %); short: ' in shown
     svg = comparison.to_svg()
     assert svg.count('<circle class="point"') == 2
     assert svg in exported(comparison, tmp_path)[1]
@@ -250,8 +250,7 @@ def test_without_costs_there_is_no_plot(tmp_path):
 
 
 def test_a_baseline_from_a_file_has_ids_and_no_outputs(comparison, tmp_path):
-    from attractor_nb.evaluation.comparison import compare_scored
-    from attractor_nb.evaluation.scored_rows import read_baseline
+    from attractor_nb.evaluation import compare_scored, read_baseline
 
     stored = read_baseline(comparison.evaluations["baseline"].save_baseline(tmp_path / "base.jsonl"))
     after = comparison.evaluations["short"]

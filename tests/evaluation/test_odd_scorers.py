@@ -8,10 +8,17 @@ import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.errors import OptionError
-from attractor_nb.evaluation.comparison import compare_scored
-from attractor_nb.evaluation.judge import judge
-from attractor_nb.evaluation.scored_rows import read_baseline
-from attractor_nb.evaluation.scorers import contains, equals, json_schema, matches, route, visits
+from attractor_nb.evaluation import (
+    compare_scored,
+    contains,
+    equals,
+    json_schema,
+    judge,
+    matches,
+    read_baseline,
+    route,
+    visits,
+)
 
 TEXT = """digraph triage {
     inputs="ticket"
@@ -131,8 +138,8 @@ def test_groups_count_that_an_old_baseline_does_not_know(tmp_path):
 
 
 def test_the_interval_of_a_share_ends_at_100_percent(evaluation):
+    from attractor_nb.evaluation import Score
     from attractor_nb.evaluation.columns import checked_column
-    from attractor_nb.evaluation.scorers import Score
 
     cells = [[Score("ok", value) for value in row] for row in [[True] * 3, [True] * 3, [True, True, False]]]
     estimate = checked_column("ok", cells, is_lower_better=False, groups=None).estimate

@@ -7,7 +7,6 @@ import pytest
 
 from attractor_nb import Outcome, Pipeline
 from attractor_nb.errors import OptionError
-from attractor_nb.evaluation.on_graph import fisher
 from attractor_nb.model.outcome import StageStatus
 
 TEXT = """digraph triage {
@@ -193,22 +192,6 @@ def test_the_drawing_has_counts_and_ids_and_escapes_them(tmp_path):
     assert "&lt;b&gt;1&lt;/b&gt;" in bundle["image/svg+xml"]
     assert "1 of 2" in bundle["image/svg+xml"]
     assert "triage  refund" in bundle["text/plain"]
-
-
-@pytest.mark.parametrize(
-    ("table", "p"),
-    [((8, 10, 1, 6), 0.03496503), ((1, 10, 11, 14), 0.002759456), ((0, 5, 0, 7), 1.0), ((2, 2, 0, 2), 1 / 3)],
-    ids=["documentation of scipy", "Wikipedia", "nothing", "two and two"],
-)
-def test_fisher_is_the_exact_test(table, p):
-    assert fisher(*table) == pytest.approx(p)
-    a, of_a, b, of_b = table
-    assert fisher(b, of_b, a, of_a) == pytest.approx(p)
-
-
-def test_fisher_of_many_rows_is_quick_and_right():
-    assert fisher(5_000, 10_000, 5_000, 10_000) == pytest.approx(1.0)
-    assert fisher(6_000, 10_000, 5_000, 10_000) < 1e-40
 
 
 # -- what a router chose ---------------------------------------------------------------------------------------

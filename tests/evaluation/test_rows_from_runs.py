@@ -6,8 +6,7 @@ import pytest
 
 from attractor_nb import Outcome, Pipeline
 from attractor_nb.errors import OptionError
-from attractor_nb.evaluation.rows_of_runs import rows_from
-from attractor_nb.evaluation.scorers import visits
+from attractor_nb.evaluation import rows_from, visits
 from attractor_nb.pipeline.runs import runs
 
 TEXT = """digraph triage {

@@ -12,7 +12,7 @@ import nbformat
 import pytest
 
 from attractor_nb import FunctionBackend, Outcome, Pipeline, QueueInterviewer, Run, current_stage, heat, lineage, runs
-from attractor_nb.evaluation.scorers import matches
+from attractor_nb.evaluation import matches
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
 PRIVATE = re.compile(r"/tmp/|/home/|/root/|/work/|widget-view|\d{4}-\d\d-\d\dT\d\d")

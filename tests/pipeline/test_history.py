@@ -107,7 +107,7 @@ def test_a_frame_has_a_row_for_each_run_and_without_pandas_the_message_says_so(k
     def no_pandas(name):
         raise ImportError(name)
 
-    monkeypatch.setattr("attractor_nb.pipeline.runs.import_module", no_pandas)
+    monkeypatch.setattr("attractor_nb.views.table.import_module", no_pandas)
     with pytest.raises(OptionError, match="needs pandas"):
         kept.to_frame()
 

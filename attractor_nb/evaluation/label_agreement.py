@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from attractor_nb.errors import OptionError
-from attractor_nb.evaluation.evaluated_row import number_text, percent_text
 from attractor_nb.evaluation.evaluation import Evaluation
+from attractor_nb.evaluation.result_words import interval_text, listed, number_text, percent_text
 from attractor_nb.evaluation.reviews import ReviewLog
 from attractor_nb.evaluation.scorers import SCORED
 from attractor_nb.evaluation.statistics import IntervalEstimate, kappa, share
@@ -34,7 +34,6 @@ MAX_CLASSES: Final = 20
 """Most different values of judge and labels together: kappa compares classes."""
 SHOWN_ROWS: Final = 12
 _REASON_CHARS: Final = 120
-_LISTED: Final = 10
 _TRUE: Final = frozenset({"true", "1"})
 _FALSE: Final = frozenset({"false", "0"})
 _FORMS: Final[Mapping[Kind, str]] = {
@@ -78,10 +77,11 @@ class Agreement(Displayed):
         agreed = sum(count for (judged, label), count in self.counts.items() if judged == label)
         raw = f"{agreed:,} of {self.raw.count:,} rows agree"
         if self.raw.value is not None:
-            raw = f"{raw} = {percent_text(self.raw.value)}{_between(self.raw, percent_text)}"
+            raw = f"{raw} = {percent_text(self.raw.value)}{interval_text(self.raw.low, self.raw.high, percent_text)}"
         if self.kappa.value is None:
             return f"{self.column}: kappa is undefined: {self._undefined()}; {raw}"
-        return f"{self.column}: kappa {number_text(self.kappa.value)}{_between(self.kappa, number_text)}; {raw}"
+        interval = interval_text(self.kappa.low, self.kappa.high, number_text)
+        return f"{self.column}: kappa {number_text(self.kappa.value)}{interval}; {raw}"
 
     def _undefined(self) -> str:
         return "judge and labels have one class" if self.counts else "no row has both a value and a label"
@@ -111,31 +111,16 @@ class Agreement(Displayed):
             [value_text(judged), *(f"{self.counts.get((judged, label), 0):,}" for label in classes)]
             for judged in classes
         ]
-        notes = [
-            _listed("labels of unknown rows", self.unknown),
-            _listed("labelled rows without a value of the judge", self.unmeasured),
-            f"rows without a label: {self.unlabelled:,}" if self.unlabelled else "",
-        ]
-        return Table("Judge and labels", columns, cells, notes=[note for note in notes if note])
+        left = {"labels of unknown rows": self.unknown, "labelled rows without a value of the judge": self.unmeasured}
+        notes = [one_line(f"{words} ({len(ids):,}): {listed(ids)}") for words, ids in left.items() if ids]
+        notes += [f"rows without a label: {self.unlabelled:,}"] if self.unlabelled else []
+        return Table("Judge and labels", columns, cells, notes=notes)
 
     def __str__(self) -> str:
         return "\n\n".join([self.headline(), *map(str, self._tables())])
 
     def _html(self) -> str:
         return stacked_html([self.headline()], self._tables())
-
-
-def _between(estimate: IntervalEstimate, text: Any) -> str:
-    if estimate.low is None or estimate.high is None:
-        return ""
-    return f" ({text(estimate.low).removesuffix(' %')} to {text(estimate.high)})"
-
-
-def _listed(words: str, ids: Sequence[str]) -> str:
-    if not ids:
-        return ""
-    more = f" and {len(ids) - _LISTED:,} more" if len(ids) > _LISTED else ""
-    return one_line(f"{words} ({len(ids):,}): {', '.join(ids[:_LISTED])}{more}")
 
 
 def agreement(judge: Evaluation, labels: object, *, column: str = "") -> Agreement:

@@ -13,9 +13,12 @@ import math
 import random
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
+
+from msgspec import structs
 
 from attractor_nb.backends import resolve_backend
 from attractor_nb.context import Context
@@ -40,10 +43,9 @@ from attractor_nb.storage.cache_store import CacheStore
 from attractor_nb.storage.files.strict_json import JsonProblem
 from attractor_nb.storage.own_places import refuse_linked
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
-from attractor_nb.workers.perform import opened
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from os import PathLike
 
 LOGGER = own_logger(__name__)
@@ -84,9 +86,9 @@ def judge(
     schema is asked for once more; then the row is unmeasured, as after an error of the provider.
 
     Args:
-        rubric: What a good output is. The question of the verdict is whether the output satisfies it.
+        rubric: A description of a good output. The question of the verdict is whether the output satisfies it.
         model: The judge's model. It has no default, so that no model judges itself unnoticed.
-        backend: What calls the model: a name, a backend or a function, as ``backend`` of ``run``.
+        backend: The backend that calls the model: a name, a backend or a function, as ``backend`` of ``run``.
         votes: An odd number of verdicts for each row: the majority counts, of a scale the median.
         choices: Texts of which the verdict is one, in place of True or False.
         scale: The smallest and the largest number of the verdict, in place of True or False.
@@ -209,16 +211,20 @@ class _Judge:
     async def score(self, judged: Judged) -> Score:
         """The score of a row: the majority of the votes."""
         prompt = self._prompt(judged)
-        found = await asyncio.gather(*(self._vote(prompt, number) for number in range(self.votes)))
-        cost = sum(vote.usage.cost_usd or 0.0 for vote in found)
-        missing = [vote for vote in found if vote.value is None]
-        if missing:
-            return Score(_NODE, state=UNMEASURED, reason=missing[0].reason, cost_usd=cost)
-        value, share = self._decided([vote.value for vote in found if vote.value is not None])
+        opened = partial(judged.open_backend, self.backend)
+        found = await asyncio.gather(*(self._vote(prompt, number, opened) for number in range(self.votes)))
+        usage = sum((vote.usage for vote in found), Usage())
+        return structs.replace(self._score(found), cost_usd=usage.cost_usd or 0.0, tokens=usage.total_tokens)
+
+    def _score(self, votes: Sequence[_Vote]) -> Score:
+        """The score by the votes, without their cost."""
+        if missing := next((vote for vote in votes if vote.value is None), None):
+            return Score(_NODE, state=UNMEASURED, reason=missing.reason)
+        value, share = self._decided([vote.value for vote in votes if vote.value is not None])
         if value is None:
-            return Score(_NODE, state=UNMEASURED, reason=share, cost_usd=cost)
-        reason = next(vote.reason for vote in found if vote.value == value)
-        return Score(_NODE, value, reason=f"{share}: {reason}" if share else reason, cost_usd=cost)
+            return Score(_NODE, state=UNMEASURED, reason=share)
+        reason = next(vote.reason for vote in votes if vote.value == value)
+        return Score(_NODE, value, reason=f"{share}: {reason}" if share else reason)
 
     def _decided(self, values: Sequence[Value]) -> tuple[Value | None, str]:
         """The verdict of the votes, None for a tie, and their share in words."""
@@ -243,40 +249,40 @@ class _Judge:
         task = TEMPLATE.format(rubric=self.rubric.strip(), material="\n\n".join(parts))
         return f"{task}\n\n{verdict_request(self.node, _graph(self.node))}"
 
-    async def _vote(self, prompt: str, number: int) -> _Vote:
+    async def _vote(self, prompt: str, number: int, opened: Callable[[], Awaitable[None]]) -> _Vote:
         """One verdict: a kept one, else the model's."""
         key = self._key(prompt, number)
         kept = await asyncio.to_thread(self._kept, key) if key else None
         if kept is not None:
             return kept
-        vote = await self._asked(prompt)
+        vote = await self._asked(prompt, opened)
         if key and vote.value is not None:
             await asyncio.to_thread(self._keep, key, vote)
         return vote
 
-    async def _asked(self, prompt: str) -> _Vote:
+    async def _asked(self, prompt: str, opened: Callable[[], Awaitable[None]]) -> _Vote:
         """The model's verdict; an answer that is none is asked for once more."""
         usage, complaint = Usage(), ""
         problem = ""
-        async with opened(self.backend):
-            for _ in range(2):
-                try:
-                    returned = await self._returned(with_complaint(prompt, complaint))
-                except Exception as error:  # noqa: BLE001 - whatever a backend raises: the row is unmeasured
-                    return _Vote(reason=f"the judge could not be asked: {_words(error)}", usage=usage)
-                own = getattr(returned, "usage", None)
-                usage = usage + own if own is not None else usage
-                try:
-                    value, reason = self._read(returned)
-                except NoAnswer as none:
-                    problem = str(none)
-                    complaint = _complaint(returned, problem)
-                    continue
-                return _Vote(value, redacted(reason)[:REASON_CHARS], usage)
+        for _ in range(2):
+            try:
+                await opened()
+                returned = await self._returned(with_complaint(prompt, complaint))
+            except Exception as error:  # noqa: BLE001 - whatever a backend raises: the row is unmeasured
+                return _Vote(reason=f"the judge could not be asked: {_words(error)}", usage=usage)
+            own = getattr(returned, "usage", None)
+            usage = usage + own if own is not None else usage
+            try:
+                value, reason = self._read(returned)
+            except NoAnswer as none:
+                problem = str(none)
+                complaint = _complaint(returned, problem)
+                continue
+            return _Vote(value, redacted(reason)[:REASON_CHARS], usage)
         return _Vote(reason=f"the judge gave no valid answer: {problem}", usage=usage)
 
     async def _returned(self, prompt: str) -> object:
-        """What the backend returns; a failure that may pass is tried again."""
+        """The answer of the backend; a failure that may pass is tried again."""
         attempt = 0
         while True:
             attempt += 1
