@@ -16,8 +16,7 @@ from attractor_nb.model.states import NodeStatus
 from attractor_nb.model.vocabulary.shapes import CHILD_RUN_TYPES, FUNCTION_TYPE
 from attractor_nb.model.vocabulary.value_forms import FOR_EACH, FOR_EACH_TYPE
 from attractor_nb.views.drawings.branch_stacks import WIDEST, Lane, lanes_of
-from attractor_nb.views.layout import MARGIN
-from attractor_nb.views.layout.rows import flow_of
+from attractor_nb.views.layout.flow import flow_of
 from attractor_nb.views.layout.skeleton import without_long_panels
 from attractor_nb.views.markup import clean, element, path_data
 from attractor_nb.views.metrics import ELLIPSIS, shorten, text_width, wrap
@@ -73,19 +72,21 @@ class Density:
     has_details: bool
     edge_chars: int
     padding: float
-    gutter: float
-    """On either side of a label: the sign of the state is there. Some faces are wider than the table."""
 
 
-FULL: Final = Density(24, 3, has_details=True, edge_chars=28, padding=12, gutter=26)
-NARROW: Final = Density(15, 4, has_details=True, edge_chars=15, padding=10, gutter=25)
+FULL: Final = Density(24, 3, has_details=True, edge_chars=28, padding=12)
+NARROW: Final = Density(15, 4, has_details=True, edge_chars=15, padding=10)
 """For what would be too wide to be read with longer lines."""
-COMPACT: Final = Density(20, 1, has_details=False, edge_chars=16, padding=9, gutter=25)
-COMPACT_NARROW: Final = Density(11, 1, has_details=False, edge_chars=10, padding=9, gutter=25)
-DENSE: Final = Density(12, 1, has_details=False, edge_chars=0, padding=7, gutter=24)
+COMPACT: Final = Density(20, 1, has_details=False, edge_chars=16, padding=9)
+COMPACT_NARROW: Final = Density(11, 1, has_details=False, edge_chars=10, padding=9)
+DENSE: Final = Density(12, 1, has_details=False, edge_chars=0, padding=7)
 NARROWER: Final = {FULL: NARROW, COMPACT: COMPACT_NARROW}
 """Fallback layout for a drawing that would be too wide to read."""
 
+_GUTTER: Final = 22.5
+"""On either side of a label: the sign of the state is there, and 4 px between both."""
+_WIDER_FACES: Final = 1.08
+"""Faces of systems are wider than the table by up to this; without room for it a label would touch the sign."""
 _PILL_GUTTER: Final = 35.0
 _PILL_ROOM: Final = 16.0
 """At a round end, around words that are in place of counts."""
@@ -144,7 +145,7 @@ def draw_scene(
     scene = without_long_panels(
         _with_lanes(scene, lanes_of(graph, joins_of(graph) if joins is None else joins), positions)
     )
-    return replace(scene, direction=direction or flow_of(scene, WIDEST), longest=WIDEST - 2 * MARGIN)
+    return replace(scene, direction=direction or flow_of(scene, WIDEST))
 
 
 def detail_of(node: Node, handler_type: str) -> str:
@@ -194,19 +195,20 @@ def _size(
 ) -> tuple[float, float]:
     """Outline size around a label, the signs beside it and the line under it, in whole even pixels."""
     label = max(text_width(line, LABEL_SIZE) for line in lines)
+    signed = label * _WIDER_FACES + 2 * _GUTTER
     block, padding = len(lines) * LINE_HEIGHT, density.padding
     if shape in {Shape.START, Shape.EXIT}:
         width, height = label + 2 * max(_PILL_GUTTER, words + _PILL_ROOM), block + padding
     elif shape is Shape.DIAMOND:
         height = max(3 * padding + 12, 2.3 * block, block + 46)
-        signs, beside = 2 * SIGN_RADIUS / height, 2 * density.gutter
+        signs = 2 * SIGN_RADIUS / height
         counts = max(_COUNTS_ROOM, words) / (1 - (block + 23) / height)
-        width = max(1.5 * height, counts, (label + beside) / (1 - signs), (label + 20) / (1 - block / height))
+        width = max(1.5 * height, counts, signed / (1 - signs), (label + 20) / (1 - block / height))
     else:
         width = max(
             _LEAST_WIDTH_WITH_DETAILS if density.has_details else _LEAST_WIDTH,
             words + 2 * padding,
-            label + 2 * density.gutter,
+            signed,
             text_width(detail, DETAIL_SIZE) + 2 * padding,
         )
         height = block + (DETAIL_HEIGHT + 1.4 * padding if density.has_details else 2 * _COUNTS_HEIGHT)
