@@ -1,7 +1,8 @@
 """The direction of a graph that sets none: down, or to the right where that fits a cell (pure).
 
-A drawing that would be tall and narrow flows to the right if it is then no wider than a cell shows with legible texts.
-Everything else flows down. Judged by sizes alone, before the layout: by the sum and the largest of each layer, layers
+A drawing that would be tall and narrow flows to the right if it is then no wider than a cell shows with legible texts;
+so does one that is too wide for a cell because of its many branches, if those have room below one another. Everything
+else flows down. Judged by sizes alone, before the layout: by the sum and the largest of each layer, layers
 being counted along the longest paths.
 """
 
@@ -11,7 +12,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import lru_cache
 from graphlib import TopologicalSorter
-from typing import Final
+from typing import Final, NamedTuple
 
 from attractor_nb.views.layout.skeleton import skeleton_of
 from attractor_nb.views.outlines import Direction, Scene
@@ -22,34 +23,60 @@ _TIMES_AS_HIGH: Final = 1.6
 _PANEL_ENDS: Final = 30.0
 """More room between two layers where a panel begins or ends."""
 _MARGINS: Final = 28.0
-_BOX_GAP: Final = 33.0
-_LABEL_GAP: Final = 18.0
-_BESIDE: Final = 26.0
+_BOX_GAP: Final = 36.0
+_LABEL_GAP: Final = 21.0
+"""Between two layers, at most."""
+_BESIDE: Final = 24.0
+_BETWEEN_LANES: Final = 14.0
+_BELOW: Final = 18.0
+_HIGHEST: Final = 900.0
+"""The height of a live view: branches below one another are no higher."""
+
+
+class Extents(NamedTuple):
+    """Width and height that a scene takes, about: if it flows down, and if it flows to the right."""
+
+    down: tuple[float, float]
+    right: tuple[float, float]
 
 
 def flow_of(scene: Scene, widest: float) -> Direction:
     """The direction of a scene that may be at most so wide."""
-    return _flow(scene.without_texts(), widest) if scene.boxes else Direction.DOWN
+    (width, height), (length, across) = extents_of(scene)
+    if width > widest:
+        return Direction.RIGHT if length <= widest and across <= _HIGHEST else Direction.DOWN
+    is_tall = height > _TALL and height > _TIMES_AS_HIGH * width
+    return Direction.RIGHT if is_tall and length <= widest else Direction.DOWN
+
+
+def extents_of(scene: Scene) -> Extents:
+    """The extents of a scene, from its sizes alone."""
+    return _extents(scene.without_texts())
 
 
 @lru_cache(maxsize=64)
-def _flow(scene: Scene, widest: float) -> Direction:
+def _extents(scene: Scene) -> Extents:
     layers = _layers(scene)
-    down = _length(layers, along=1)
-    across = max((sum(width + _BESIDE for width, _ in layer.sizes) for layer in layers), default=0.0)
-    if down <= _TALL or down <= _TIMES_AS_HIGH * across:
-        return Direction.DOWN
-    return Direction.RIGHT if _length(layers, along=0) <= widest else Direction.DOWN
+    beside = _BETWEEN_LANES if any(panel.is_lane for panel in scene.panels) else _BESIDE
+    return Extents(
+        (_breadth(layers, beside, axis=0), _length(layers, axis=1)),
+        (_length(layers, axis=0), _breadth(layers, _BELOW, axis=1)),
+    )
 
 
-def _length(layers: list[_Layer], *, along: int) -> float:
-    """The length of a flow along one of the two axes."""
+def _breadth(layers: list[_Layer], gap: float, *, axis: int) -> float:
+    """The extent across the flow: that of the widest layer."""
+    return _MARGINS + max((sum(size[axis] + gap for size in layer.sizes) - gap for layer in layers), default=0.0)
+
+
+def _length(layers: list[_Layer], *, axis: int) -> float:
+    """The extent along the flow."""
     length = _MARGINS
     for number, layer in enumerate(layers):
         if number:
             length += _BOX_GAP if layers[number - 1].has_boxes and layer.has_boxes else _LABEL_GAP
-            length += layer.room * (1 - along)
-        length += max(size[along] for size in layer.sizes)
+            length += layer.room * (1 - axis)
+        length += max(size[axis] for size in layer.sizes)
     return length
 
 
@@ -80,7 +107,8 @@ def _layers(scene: Scene) -> list[_Layer]:
     for position, (upper, lower) in enumerate(skeleton.ends):
         link = scene.links[position]
         if upper != lower and link.lines:
-            layers[ranks[upper] + 1].sizes.append((link.width, link.height))
+            rank = ranks[upper] + 1 if skeleton.is_forward[position] else ranks[lower] - 1
+            layers[rank].sizes.append((link.width, link.height))
     for panel in scene.panels:
         inside = [ranks[member] for member in panel.members]
         layers[min(inside)].room = layers[max(inside) + 1].room = _PANEL_ENDS
