@@ -102,8 +102,6 @@ class Scene:
     panels: tuple[Panel, ...] = ()  #: Subgraphs and lanes, outer ones before inner ones.
     direction: Direction = Direction.DOWN  #: Direction of the flow.
     unframed: int = 0  #: Number of subgraphs without a panel, because the drawing is too large for theirs.
-    #: Longest flow to the side, in pixels, before it continues in the next row; 0 for any.
-    longest: float = 0.0
 
     def without_texts(self) -> Scene:
         """The same for sizes without the text; most letters change none."""

@@ -298,7 +298,7 @@ def test_who_shows_a_graph_can_dress_it_and_hears_clicks_on_nodes_and_edges(open
     assert call(fill) == "rgb(255, 214, 160)"
     call("drawing.tint('plan', null)")
     assert call(fill) != "rgb(255, 214, 160)"
-    assert plan.locator(".detail").text_content() == "codergen"
+    assert plan.locator(".detail").text_content() == "model"
     call(
         "drawing.setBadges('plan', [{ kind: 'breakpoint', words: 'stops here' }, { kind: 'constructor', words: '<b>' }])"
     )

@@ -194,7 +194,7 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             _G,
             _C,
             "",
-            "Direction of the drawing. Default: top to bottom, or left to right if the graph fits in one row.",
+            "Direction of the drawing. Default: top to bottom, or left to right if it is then low and fits its cell.",
             ("TB", "LR", "BT", "RL"),
         ),
     ),

@@ -20,10 +20,11 @@ from attractor_nb.gc_pause import gc_paused
 from attractor_nb.model.child import CHILD_SEPARATOR
 from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.views.drawings.branch_stacks import WIDEST, Stack, with_stack_lanes, with_stacks
-from attractor_nb.views.drawings.drawing import NARROWER, density_of, draw_scene
+from attractor_nb.views.drawings.drawing import densities_of, draw_scene
 from attractor_nb.views.drawings.picture import NO_OVERLAY, GraphPicture, Overlay
 from attractor_nb.views.drawings.theme import Theme, drawing_css, drawing_rules, sheet
 from attractor_nb.views.layout import lay_out
+from attractor_nb.views.layout.flow import extents_of
 from attractor_nb.views.markup import clean, element, path_data
 from attractor_nb.views.metrics import shorten
 from attractor_nb.views.state import ChildView, EdgeState, NodeState, RunView
@@ -177,15 +178,17 @@ def _laid_out(
 ) -> tuple[Scene, Layout, dict[str, Stack]]:
     """The drawing in the first of these ways that can be read in a cell: as it is, narrower, with stacks."""
     words = {name: mark.words for name, mark in overlay.nodes.items()}
-    scene = draw_scene(graph, words=words, joins=joins)
+    *wider, narrowest = densities_of(graph)
+    for density in wider:
+        scene = draw_scene(graph, density, words, joins)
+        # A layout takes most of the time: none is made of what is too wide by its sizes alone.
+        extents = extents_of(scene)
+        if (extents.down if scene.direction.is_vertical else extents.right)[0] <= WIDEST:
+            layout = lay_out(scene)
+            if layout.width <= WIDEST:
+                return scene, layout, {}
+    scene = draw_scene(graph, narrowest, words, joins)
     layout = lay_out(scene)
-    if layout.width <= WIDEST:
-        return scene, layout, {}
-    if density := NARROWER.get(density_of(graph)):
-        narrow = draw_scene(graph, density, words, joins)
-        narrower = lay_out(narrow)
-        if narrower.width < layout.width:
-            scene, layout = narrow, narrower
     if layout.width <= WIDEST:
         return scene, layout, {}
     scene, stacks = (with_stack_lanes(scene, graph, joins), {}) if is_whole else with_stacks(scene, graph, joins)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.views.layout.coordinates import BORDER, LONG, MAIN, assign_positions, settled
 from attractor_nb.views.layout.ordering import Segments
-from attractor_nb.views.layout.rows import approach
 from attractor_nb.views.metrics import text_width
 from attractor_nb.views.outlines import Direction, Panel
 
@@ -51,9 +50,7 @@ _BEND: Final = 4.0
 class Places:
     """The sizes of what a scene has in each layer, and its positions, across and along the flow."""
 
-    def __init__(self, skeleton: Skeleton, layered: Layered, turns: Sequence[int] = ()) -> None:
-        """Place everything; ``turns`` are the layers where one row ends and the next begins."""
-        self.turns = turns
+    def __init__(self, skeleton: Skeleton, layered: Layered) -> None:
         self.skeleton = skeleton
         self.scene = skeleton.scene
         self.layered = layered
@@ -168,11 +165,8 @@ class Places:
         for a, b in self.layered.edges:
             if a < count and b < count:
                 gaps[self.layered.ranks[b]] = _LAYER_GAP
-        steps = self._widest_steps()
-        for rank, step in enumerate(steps):
+        for rank, step in enumerate(self._widest_steps()):
             gaps[rank] += min(_MOST_EXTRA, step * _EXTRA)
-        for rank in (*self.turns, *(turn + 1 for turn in self.turns)):
-            gaps[rank] = approach(steps[rank])
         tops: list[float] = []
         bottoms: list[float] = []
         for rank, layer in enumerate(self.layered.layers):

@@ -434,7 +434,7 @@ function nearest(here, ids, x, y, placeOf) {
 // What is written in a node under its label: counts first, then news, all inside the outline, where no edge comes.
 // It does for a live view what views/drawings/drawing.py does for a picture, with the widths of the fonts that are there.
 const AGAIN = "m2.6-1.6a3.1 3.1 0 1 0 .5 2.3m-.3-4.6v2.4h-2.4"; // the sign before a number of visits
-const SIGN_WIDTH = 10;
+const SIGN_WIDTH = 12;
 const SPACE = 8; // between counts and news
 const LEAST_NEWS = 20;
 const FONT_PX = 10;
@@ -500,7 +500,7 @@ function makeSmallLine(element) {
 
   // Counts from `left` on, the sign before the visits, then the news.
   function write(text, lead, left, width, said, saidAt) {
-    if (sign) sign.setAttribute("d", lead ? `M${left + SIGN_WIDTH / 2} ${y - 3.6}${AGAIN}` : "");
+    if (sign) sign.setAttribute("d", lead ? `M${left + SIGN_WIDTH / 2 - 1} ${y - 3.6}${AGAIN}` : "");
     if (counts.textContent !== text) counts.textContent = text;
     counts.setAttribute("x", left + lead + (width - lead) / 2);
     if (!detail) return;
