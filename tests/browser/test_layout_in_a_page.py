@@ -137,3 +137,34 @@ def test_the_choices_of_a_gate_are_in_sight_before_the_comment_also_beside_an_in
         for part in (".attractor-choice", ".al-inspector-title", ".al-tab"):
             assert is_seen(view, part), (part, Box(view, part))
     assert view.page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("size", SIZES)
+def test_the_inspector_has_one_line_of_head_one_of_tabs_and_then_its_content(open_run, shape, size):
+    view = open_run(shape, size)
+    open_stage(view)
+    inspector, title = Box(view, ".al-inspector"), Box(view, ".al-inspector-title")
+    head = [Box(view, f".al-inspector-head > {part}") for part in (".al-inspector-state", ".as-actions", ".al-close")]
+    for part in head:
+        assert abs((part.top + part.bottom) - (title.top + title.bottom)) < 8, (part, title)
+        assert part.right <= inspector.right
+    assert title.right <= head[0].left
+    assert head[0].right <= head[1].left
+    tabs = view.page.locator(".al-tab:visible")
+    assert len({tab.bounding_box()["y"] for tab in tabs.all()}) == 1
+    assert tabs.last.bounding_box()["x"] + tabs.last.bounding_box()["width"] <= inspector.right
+    assert Box(view, ".al-tab-panel").top - inspector.top < 80
+    off = view.page.get_by_role("button", name="Rewind to before this stage")
+    assert "The run waits at ask" in off.get_attribute("title")
+    assert view.page.locator(".as-panel").is_hidden()
+
+
+def test_a_folded_part_and_the_buttons_of_the_text_below_it_share_a_line(open_run):
+    view = open_run("flat", "laptop")
+    view.page.locator("[data-node=draft]").first.click()
+    view.tell(**{**STAGE, "carried": "What was before.", "node": "draft"})
+    fold, copy = Box(view, ".al-part summary"), Box(view, ".al-tab-panel > .al-text .al-copy")
+    assert abs(fold.top - copy.top) < 6
+    view.page.locator(".al-part summary").click()
+    assert Box(view, ".al-tab-panel > .al-text .al-text-buttons").top >= Box(view, ".al-part").bottom
