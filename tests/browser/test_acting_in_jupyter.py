@@ -55,6 +55,10 @@ def test_a_fork_begins_by_a_click_and_its_gate_is_answered_beneath(jupyter, open
     assert page.locator(".an-run .al-stop").is_hidden(), "there is nothing to be stopped any more"
     notebook.run_cell(3)
     notebook.wait_for_text("4")
+    page.locator(".an-run").get_by_role("button", name="Compare with parent").click()
+    notebook.wait_for(".an-run .attractor-compared [data-node=draft]").click()
+    assert page.locator(".an-run .ac-side").count() == 2, "the parent's draft beside the fork's"
+    page.locator(".an-run").get_by_role("button", name="Compare with parent").click()
     page.locator(".an-run").scroll_into_view_if_needed()
     page.screenshot(path=pictures / f"acting-fork-{jupyter.app}-{look.name}.png")
     assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
