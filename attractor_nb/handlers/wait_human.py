@@ -8,6 +8,7 @@ button, a terminal or another process, is the interviewer's business.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,7 +26,7 @@ from attractor_nb.decisions.gate_choices import (
     side_of,
 )
 from attractor_nb.errors import AnswerRefused, StorageError
-from attractor_nb.handlers.codergen import rendered_node
+from attractor_nb.handlers.codergen import asks_for_verdict, rendered_node
 from attractor_nb.handlers.named_models import named_form
 from attractor_nb.maybe_async import call
 from attractor_nb.model.outcome import Outcome, StageStatus
@@ -246,7 +247,8 @@ def under_review(
     """The texts to be judged, each with ``name``, ``text`` and ``note``.
 
     ``human.review`` names files of stages, ``plan/response.md``, with commas; a stage's id alone means its
-    response. Without it the latest response is shown, if there is one.
+    response. Without it the latest response is shown, if there is one; if that is a JSON verdict, first the response
+    that it judges.
 
     Args:
         node: The gate.
@@ -258,8 +260,30 @@ def under_review(
     if named:
         return [_text(name, graph, read_file) for name in named[:MAX_TEXTS]]
     latest = context.get(_LATEST, "")
-    found = _text(latest, graph, read_file) if isinstance(latest, str) and latest else {}
-    return [found] if found.get("text") else []
+    if not isinstance(latest, str) or latest not in graph.nodes:
+        return []
+    found = [_text(stage, graph, read_file) for stage in (*_judged_by(latest, node.id, graph, read_file), latest)]
+    return [each for each in found if each["text"]]
+
+
+def _judged_by(latest: str, gate: str, graph: Graph, read_file: Callable[[str, str], str | None]) -> list[str]:
+    """The stage whose response the verdict of ``latest`` is about; empty when ``latest`` gives no verdict.
+
+    It is the nearest stage before it that has a response and gives no verdict itself, found against the edges.
+    """
+    if not asks_for_verdict(graph.nodes[latest]):
+        return []
+    seen, queue = {latest, gate}, deque([latest])
+    while queue:
+        for edge in graph.incoming_edges(queue.popleft()):
+            stage = edge.source
+            if stage in seen:
+                continue
+            seen.add(stage)
+            if not asks_for_verdict(graph.nodes[stage]) and _text(stage, graph, read_file)["text"]:
+                return [stage]
+            queue.append(stage)
+    return []
 
 
 def _text(name: str, graph: Graph, read_file: Callable[[str, str], str | None]) -> dict[str, str]:

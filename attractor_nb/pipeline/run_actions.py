@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 import threading
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.log_folds import overrides_of
-from attractor_nb.errors import AttractorError, OptionError
+from attractor_nb.errors import AttractorError, OptionError, SourceError
 from attractor_nb.handlers.codergen import task_of
+from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.branch import parts_of
 from attractor_nb.model.child import CHILD_SEPARATOR
+from attractor_nb.model.vocabulary.variables import GOAL, settled
 from attractor_nb.redaction import MARK, redacted
 from attractor_nb.runtime.handles.presenters import name_of
 from attractor_nb.runtime.past import RecordedVisit, read_history
@@ -24,6 +27,7 @@ from attractor_nb.studio.history.waiting_gates import load_call
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from attractor_nb.model.graph import Graph, Node
     from attractor_nb.pipeline.run import Run
 
     Begin = Callable[[str, Callable[[], Run]], Run]
@@ -33,6 +37,21 @@ _SET_ASIDE: Final = "A rewind set this visit aside."
 _NOT_VISITED: Final = "The run has not reached this stage yet."
 _MOST_KEPT: Final = 100
 """Requests whose answers are remembered, so that one that is sent twice is done once."""
+
+
+def _as_written(node: Node, graph: Graph) -> str:
+    """The prompt of a node with ``$goal`` as the source has it, where the goal is all that was put into it."""
+    written = _written_prompts(graph.source.text).get(node.id, "") if graph.goal and graph.source else ""
+    return written if settled(written, GOAL, graph.goal) == node.prompt else node.prompt
+
+
+@lru_cache(maxsize=8)
+def _written_prompts(text: str) -> Mapping[str, str]:
+    """The prompts of a source, by node; empty where it is no DOT text."""
+    try:
+        return {node.id: node.prompt for node in parse_dot(text).nodes.values()}
+    except SourceError:
+        return {}
 
 
 def start_hidden(_title: str, start: Callable[[], Run]) -> Run:
@@ -249,7 +268,7 @@ class InspectorActions:
             if (changed := overrides_of(before).prompts.get(node)) is not None:
                 return changed
         is_model = self.run.graph.handler_types[node] == MODEL_TYPE
-        return task_of(planned) if is_model else planned.prompt or None
+        return _as_written(planned, self.run.graph) or (task_of(planned) if is_model else None)
 
     def _line(self, call: str, into: str = "") -> str:
         """A call of the run by the name that the user has for it; one that has none is loaded first."""

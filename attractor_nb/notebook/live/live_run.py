@@ -44,6 +44,7 @@ from attractor_nb.platforms import HAS_THREADS
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.handles.presenters import name_of
 from attractor_nb.studio.debugger import answer_debugging
+from attractor_nb.studio.history.lineage import parent_of
 from attractor_nb.studio.history.waiting_gates import resume_call, shown_place
 from attractor_nb.studio.inspect.inspect_run import answer_inspection
 from attractor_nb.views.drawings.drawing import MARK_PATHS
@@ -155,6 +156,7 @@ class LiveRun:
             directory=shown_place(run.logs_root),
             place="" if self._is_inline else self.key,
             has_beside=not self._is_inline,
+            has_parent=parent_of(run) is not None,
             has_beats=is_followed and HAS_THREADS,
             has_output=not types.isdisjoint(SPEAKING_TYPES),
             has_gates=has_gates,
@@ -354,7 +356,7 @@ class Beside:
 
     def _place(self, what: str, name: str) -> str:
         match what:
-            case "replay" | "timeline":
+            case "replay" | "timeline" | "compare":
                 return self._open(what)
             case "resume" if self._views is not None:
                 with self._views.caught() as views:
@@ -383,9 +385,15 @@ class Beside:
 
 
 def _made(what: str, run: Any, views: OpenViews | None) -> Any:
-    from attractor_nb.notebook.view_actions import ReplayView, TimelineView  # noqa: PLC0415 - most open neither
+    from attractor_nb.notebook.view_actions import CompareView, ReplayView, TimelineView  # noqa: PLC0415 - most open none
+    from attractor_nb.studio.compare.compare_runs import run_diff  # noqa: PLC0415 - the same
 
     key = urandom(8).hex()
+    if what == "compare":
+        parent = parent_of(run)
+        if parent is None:
+            raise RunNotFound("the parent of this fork is not stored any more", hint="diff(a, b) takes any two runs")
+        return CompareView(run_diff(parent, run), key)
     if what == "replay":
         return ReplayView(run.replay(), key, views)
     return TimelineView(run.timeline(), key)

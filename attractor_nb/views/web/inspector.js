@@ -23,14 +23,14 @@ const SIGNS = { added: "+", changed: "~", removed: "−", same: "" };
 export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel", opensItems = true }) {
   const element = make("aside", "al-inspector", "", { hidden: true, "aria-label": __("Inspector") });
   const title = make("h4", "al-inspector-title");
-  const head = make("div", "al-inspector-head", [title]);
-  if (onClose) head.append(makeButton("al-close", "×", "", onClose, { "aria-label": __("Close") }));
   const state = make("div", "al-inspector-state", "", { role: "status" });
   const problems = make("div", "al-problems");
   const body = make("div", "al-inspector-body");
   const acting = makeStageActions((request) => onAct(request));
   const telling = makeStageMessage((request) => onAct(request));
-  element.append(head, state, problems, acting.element, body);
+  const head = make("div", "al-inspector-head", [title, state, acting.element]);
+  if (onClose) head.append(makeButton("al-close", "×", "", onClose, { "aria-label": __("Close") }));
+  element.append(head, problems, acting.panel, body);
 
   let timer = 0;
   let shown = null; // the id that was opened
@@ -80,8 +80,8 @@ export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel"
     element,
     // Begin with a stage, or with an edge: its id, what it is called, how it stands in words.
     open(id, name = id, words = "") {
-      title.textContent = name === id ? String(id) : `${name} (${id})`;
-      state.textContent = words;
+      say(title, name === id ? String(id) : `${name} (${id})`);
+      say(state, words);
       problems.replaceChildren();
       body.replaceChildren();
       acting.show(null);
@@ -95,9 +95,7 @@ export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel"
       plain = null;
       wait();
     },
-    setState(words) {
-      state.textContent = words;
-    },
+    setState: (words) => say(state, words),
     // Show a plain form: of a stage, of an edge, or of a file of the stage that is shown.
     show(message) {
       if (message.kind === "acted") {
@@ -118,17 +116,17 @@ export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel"
       plain = message;
       acting.show((onAct && message.actions) || null, { ...message, node: shown });
       // A page that cannot tell anything has no form; one that has it keeps it where it stands, with its focus.
-      if (onAct && message.can_be_told && !element.contains(telling.element)) acting.element.after(telling.element);
+      if (onAct && message.can_be_told && !element.contains(telling.element)) acting.panel.after(telling.element);
       telling.show(onAct && message.can_be_told, message.status === undefined ? null : { ...message, node: shown });
       problems.replaceChildren(...(message.problems || []).map((words) => make("p", "al-problem", words)));
       if (message.edge !== undefined && message.source !== undefined) {
-        title.textContent = `${message.source} → ${message.target}`;
-        state.textContent = passesOf(message.passes);
+        say(title, `${message.source} → ${message.target}`);
+        say(state, passesOf(message.passes));
         body.replaceChildren(...makeVerdicts(message));
       } else if (message.status === undefined) {
         body.replaceChildren();
       } else {
-        if (message.visit) state.textContent = headOf(message);
+        if (message.visit) say(state, headOf(message));
         fillStage();
       }
     },
@@ -142,6 +140,11 @@ export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel"
       shown = plain = null;
     },
   };
+}
+
+// Words of the head, which has one line: what is cut off is in the tooltip.
+function say(part, words) {
+  part.textContent = part.title = words;
 }
 
 const passesOf = (passes) => (passes > 1 ? __("taken %1 times", passes) : passes ? __("taken once") : __("never taken"));

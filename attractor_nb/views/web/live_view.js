@@ -25,6 +25,7 @@ const STATE_COLUMNS = [__("Node"), __("State"), __("Attempt"), __("Visits"), __(
 const AFTER_THE_END = [
   { what: "replay", label: __("Replay"), title: __("Every moment of the run, with a slider") },
   { what: "timeline", label: __("Timeline"), title: __("When each stage ran, as bars") },
+  { what: "compare", label: __("Compare with parent"), title: __("The fork beside the run that it was made from") },
 ];
 
 // One statement: a page leaves it out.
@@ -420,7 +421,8 @@ function makeBeside(host, { nameOf, onOpen }) {
   const opened = new Map(); // what was opened: its panel
   let current = "";
 
-  const buttons = AFTER_THE_END.map(({ what, label, title }) => {
+  const offered = AFTER_THE_END.filter(({ what }) => what !== "compare" || host.get("has_parent"));
+  const buttons = offered.map(({ what, label, title }) => {
     const button = makeButton("al-button al-asks", label, title, () => choose(current === what ? "" : what), { "data-what": what });
     button.setAttribute("aria-pressed", "false");
     return button;

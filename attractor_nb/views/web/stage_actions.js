@@ -1,5 +1,6 @@
-// What can be done with the stage that is looked at: fork, rewind, pin. Each button shows the call that does the same,
-// and says why where it is off. `onAct(request)` sends a request; what comes of it comes back through `answer`.
+// What can be done with the stage that is looked at: fork, rewind, pin. The tooltip of a button has the call that does the same,
+// or the reason where it is off, which a click also shows. `onAct(request)` sends a request; what comes of it comes back through
+// `answer`.
 
 import { make, makeButton, newKey, onCommandEnter } from "./parts.js";
 import { makeCopy } from "./texts.js";
@@ -13,14 +14,13 @@ const SLOW_ANSWER_MS = 1500;
 const MAX_MESSAGE_CHARACTERS = 20000; // model/instruction.py
 
 export function makeStageActions(onAct) {
-  const bar = make("div", "as-buttons");
-  const why = make("p", "as-why");
-  const panel = make("div", "as-panel", "", { hidden: true });
-  const element = make("section", "as-actions", [bar, why, panel], { "aria-label": __("Actions for this stage"), hidden: true });
+  const bar = make("div", "as-actions", "", { role: "group", "aria-label": __("Actions for this stage"), hidden: true });
+  const panel = make("section", "as-panel", "", { hidden: true });
 
   const makeAction = (name) => {
     const button = makeButton("al-button as-button", "", "", () => {
       if (button.getAttribute("aria-disabled") !== "true") choose(name);
+      else if (!form) say({ words: actions[name].why });
     });
     bar.append(button);
     return button;
@@ -38,22 +38,19 @@ export function makeStageActions(onAct) {
 
   function showButtons() {
     const words = {
-      fork: actions.prompt === null ? __("Fork from here") : __("Edit prompt and fork from here"),
-      rewind: __("Rewind to before this stage"),
-      pin: actions.is_pinned ? __("Unpin this answer") : __("Pin this answer"),
+      fork: [__("Fork"), actions.prompt === null ? __("Fork from here") : __("Edit prompt and fork from here")],
+      rewind: [__("Rewind"), __("Rewind to before this stage")],
+      pin: actions.is_pinned ? [__("Unpin"), __("Unpin this answer")] : [__("Pin"), __("Pin this answer")],
     };
-    const reasons = new Map();
     for (const [each, button] of Object.entries(buttons)) {
-      const reason = actions[each].why;
-      button.textContent = words[each];
-      button.title = reason || actions[each].call;
-      button.setAttribute("aria-disabled", String(Boolean(reason)));
-      if (reason) reasons.set(reason, [...(reasons.get(reason) || []), words[each]]);
+      const { why, call } = actions[each];
+      const [short, whole] = words[each];
+      button.textContent = short;
+      button.setAttribute("aria-label", whole);
+      button.title = why || `${whole}: ${call}`;
+      button.setAttribute("aria-disabled", String(Boolean(why)));
       if (each !== "pin") button.setAttribute("aria-expanded", String(opened === each));
     }
-    const said = [...reasons].map(([reason, which]) => (which.length === 3 ? reason : `${which.join(", ")}: ${reason}`));
-    why.replaceChildren(...said.map((line) => make("span", "", line)));
-    why.hidden = !said.length;
   }
 
   function choose(each) {
@@ -153,12 +150,14 @@ export function makeStageActions(onAct) {
   }
 
   return {
-    element,
+    element: bar,
+    panel,
     // What can be done with a stage that is shown; null for nothing.
     show(found, about) {
       const { node, visit, branch = "" } = about || {};
       const isSame = place && about && place.node === node && place.visit === visit && place.branch === branch;
-      element.hidden = !found;
+      bar.hidden = !found;
+      if (!found) panel.hidden = true;
       if (!isSame) {
         clearTimeout(timer);
         opened = "";
