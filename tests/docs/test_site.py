@@ -60,7 +60,7 @@ def test_each_page_of_the_repository_is_a_page_of_the_site(site):
     assert {name for name in expected if not (site / name).is_file()} == set()
     drawing = (site / "tutorials" / "02_human_gates.html").read_text("utf-8")
     assert "<svg" in drawing  # a stored output
-    assert '<span class="nv">start</span>' in drawing  # a cell of DOT in its colours
+    assert '<span class="nt">start</span>' in drawing  # a cell of DOT in its colours
 
 
 @pytest.mark.campaign
@@ -109,7 +109,7 @@ def test_a_link_leads_to_the_place_of_its_page_on_the_site():
         == "[a](gates.md) [b](path:files/LICENSE)"
     )
     assert downloads == {"LICENSE"}
-    cell = '{"cells": [{"cell_type": "markdown", "metadata": {}, "source": ["[a](../docs/gates.md)"]}]}'
+    cell = '{"metadata": {}, "cells": [{"cell_type": "markdown", "metadata": {}, "source": ["[a](../docs/gates.md)"]}]}'
     assert "[a](../gates.md)" in notebook_with_links(cell, "notebooks/02_human_gates.ipynb", downloads)
     with pytest.raises(DeadLink, match="nowhere"):
         with_links("[a](nowhere.md)", "docs/runs.md", downloads)
