@@ -14,7 +14,12 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-PAGES = {"CONTRIBUTING.md": "development.md", "CHANGELOG.md": "changelog.md", "SECURITY.md": "security.md", "examples/README.md": "examples.md"}
+PAGES = {
+    "CONTRIBUTING.md": "development.md",
+    "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security.md",
+    "examples/README.md": "examples.md",
+}
 """Pages outside docs/ and notebooks/, and their places."""
 INDEXES = {"README.md": "index.md", "notebooks": "index.md", "docs": "index.md"}
 """Link targets that the site has no page of, and the page in their place."""
