@@ -135,7 +135,7 @@ def evaluate_file(
     inputs: Sequence[str] | None,
 ) -> ExitCode:
     """Score the pipeline of a file on the rows of another."""
-    pipeline = read_pipeline(file)
+    pipeline = read_pipeline(file, params=of_map.common)
     scorers = named_scorers(own.scorers, pipeline)
     check_output(of_map.results_file, file, rows, own.baseline_file)
     own.check(scorers, file, rows)

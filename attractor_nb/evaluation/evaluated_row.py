@@ -47,18 +47,23 @@ class EvaluatedRow:
         return tuple(name for name, scores in self.scores.items() if any(score.state == UNMEASURED for score in scores))
 
     def reasons(self, state: str = "") -> list[str]:
-        """The distinct reasons of scores that are not good, as ``column: reason``.
+        """The distinct reasons of scores that are not good, as ``column: reason``; ``column is false`` without one.
 
         Args:
             state: Of this state alone.
         """
         found = (
-            f"{name}: {score.reason}" if len(self.scores) > 1 and score.state != FAILED else score.reason
+            self._reason(name, score)
             for name, scores in self.scores.items()
             for score in scores
-            if score.reason and (score.state == state if state else is_bad(score))
+            if (score.state == state if state else is_bad(score))
         )
         return list(dict.fromkeys(found))
+
+    def _reason(self, column: str, score: Score) -> str:
+        if not score.reason:
+            return f"{column} is {'false' if score.state == SCORED else score.state}"
+        return f"{column}: {score.reason}" if len(self.scores) > 1 and score.state != FAILED else score.reason
 
     def __str__(self) -> str:
         lines = [f"row {self.id}"]

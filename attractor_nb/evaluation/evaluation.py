@@ -348,7 +348,7 @@ class Evaluation(Displayed):
                 *([dots(row)] if self.repeat > 1 else []),
                 short_text(next((output for output in row.outputs if output is not None), None)),
                 *([short_text(row.row.expected)] if has_expected else []),
-                first_words(one_line("; ".join(row.reasons(which)) or ", ".join(row.failed)), 2 * VALUE_CHARS),
+                first_words(one_line("; ".join(row.reasons(which))), 2 * VALUE_CHARS),
             ]
             for row in rows[:SHOWN_ROWS]
         ]

@@ -149,8 +149,7 @@ def _inputs(pair: Shown) -> Mapping[str, Any]:
 
 def reasons_text(row: EvaluatedRow) -> str:
     """The reasons of the scores of a row that fail or are missing, a line each."""
-    lines = [*row.reasons(), *row.reasons(UNMEASURED)]
-    return "\n".join(lines) or ", ".join(row.failed)
+    return "\n".join([*row.reasons(), *row.reasons(UNMEASURED)])
 
 
 def outputs_of(row: EvaluatedRow) -> Mapping[str, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from attractor_nb.errors import OptionError
 from attractor_nb.evaluation.evaluation import Evaluation
+from attractor_nb.evaluation.evaluation_rows import id_text
 from attractor_nb.evaluation.result_words import interval_text, listed, number_text, percent_text
 from attractor_nb.evaluation.reviews import ReviewLog
 from attractor_nb.evaluation.scorers import SCORED
@@ -192,7 +193,7 @@ def _column(evaluation: Evaluation, name: str) -> ScoreColumn:
 def _labels(evaluation: Evaluation, given: object) -> Mapping[str, object]:
     """Labels by row id."""
     if isinstance(given, Mapping):
-        return {str(name): value for name, value in cast("Mapping[object, object]", given).items()}
+        return {id_text(name): value for name, value in cast("Mapping[object, object]", given).items()}
     if isinstance(given, str) and any(given in row.columns for row in evaluation.rows):
         return {row.id: row.columns.get(given) for row in evaluation.rows}
     if isinstance(given, PathLike) or (isinstance(given, str) and given.endswith(".jsonl")):

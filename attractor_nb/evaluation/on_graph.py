@@ -452,7 +452,7 @@ def confusion_of(of_map: MapResult, rows: Sequence[EvaluationRow], repeat: int, 
         runs = list(_runs(of_map, ended))
         lost += [row.id] * (repeat - len(runs))
         for run in runs:
-            chosen = next_after(run.result(0.0).completed_nodes, at)
+            chosen = next_after(run, at)
             cells.setdefault((chosen, value_text(row.columns[column])), []).append(row.id)
     without = [row.id for row in rows if row.columns.get(column) is None]
     notes = [f'left out, without "{column}": {listed(without)}'] if without else []

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from attractor_nb.evaluation.evaluation_rows import EvaluationRow
     from attractor_nb.model.row_result import RowResult
     from attractor_nb.runtime.execution import Execution
-    from attractor_nb.runtime.handles.run_result import RunResult
 
 ARGUMENTS: Final = ("output", "expected", "row", "result", "run")
 SCORED, FAILED, UNMEASURED = "scored", "failed", "unmeasured"
@@ -131,6 +130,8 @@ class Scorer:
             return replace_name(returned, name)
         value, reason = _with_reason(returned)
         problem = value_problem(value)
+        if isinstance(value, Scorer):
+            return self._unmeasured(f"it made a scorer: call it, and give what it returns: {self.name}()", name)
         if problem:
             return self._unmeasured(f"it returned {problem}; {_RETURNS}", name)
         return Score(name, redacted_value(_plain(value)), reason=redacted(reason)[:REASON_CHARS])
@@ -240,7 +241,7 @@ def read_scorer(given: object, name: str = "") -> Scorer:
     """
     if isinstance(given, Scorer):
         return replace(given, name=name) if name else given
-    if given in _FACTORIES:
+    if makes_scorer(given):
         raise OptionError(f"{_name_of(given)} makes a scorer and is none itself", hint=f"call it: {_name_of(given)}(…)")
     if isinstance(given, type):
         raise OptionError(
@@ -253,6 +254,11 @@ def read_scorer(given: object, name: str = "") -> Scorer:
     if not callable(given):
         raise OptionError(f"a scorer must be a function, not {type(given).__name__}", hint=_EXAMPLE)
     return _of_function(given, name)
+
+
+def makes_scorer(given: object) -> bool:
+    """True for a function that returns a scorer, as its annotation says, such as ``equals``."""
+    return getattr(given, "__annotations__", {}).get("return") in (Scorer, Scorer.__name__)
 
 
 def _of_function(function: Callable[..., Any], name: str) -> Scorer:
@@ -410,7 +416,7 @@ def route(at: str, field: str = "expected") -> Scorer:
     """
 
     def score(judged: Judged) -> tuple[bool, str]:
-        taken = next_after(_result_with(judged, at).completed_nodes, at)
+        taken = next_after(_run_with(judged, at), at)
         right = value_text(_right(judged, field))
         return taken == right, f"took {taken or 'no way: the run did not pass ' + at}, expected {right}"
 
@@ -446,32 +452,23 @@ def visits(node: str) -> Scorer:
     """
 
     def score(judged: Judged) -> int:
-        return _result_with(judged, node).visits.get(node, 0)
+        return _run_with(judged, node).visits.get(node, 0)
 
     return Scorer("visits", score, frozenset({"run"}), f"1 {node}", is_lower_better=True, is_of_failures=True)
 
 
-_FACTORIES: Final = (equals, contains, matches, json_schema, route, cost, latency, visits)
-
-
-def _result_with(judged: Judged, node: str) -> RunResult:
-    """The result of the row's run, of a pipeline that has the node: of another one no visit says anything."""
+def _run_with(judged: Judged, node: str) -> Execution:
+    """The row's run, of a pipeline that has the node: of another one no visit says anything."""
     run = judged.read_run()
     if node not in run.pipeline.graph.nodes:
         raise no_such_key("the pipeline", "node", node, run.pipeline.graph.nodes)
-    return run.result(0.0)
+    return run
 
 
-def next_after(nodes: Sequence[str], at: str) -> str:
-    """The node that followed the last visit of another one; empty when none did.
-
-    >>> next_after(["start", "triage", "refund", "done"], "triage")
-    'refund'
-    """
-    for place in range(len(nodes) - 2, -1, -1):
-        if nodes[place] == at:
-            return nodes[place + 1]
-    return ""
+def next_after(run: Execution, at: str) -> str:
+    """The node that followed the last visit of another one, in branches, too; empty when none did."""
+    commits = [visit.commit for visit in run.journal().visits_of(at) if visit.commit is not None]
+    return max(commits, key=lambda commit: commit.sequence).next_node if commits else ""
 
 
 def _right(judged: Judged, field: str) -> Any:

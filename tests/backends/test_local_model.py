@@ -266,7 +266,8 @@ def test_a_judge_starts_one_server_for_all_rows_and_ends_it(model, tmp_path, mon
     text = 'digraph p { inputs=t start [shape=Mdiamond] say [prompt="$t"] done [shape=Msquare] start -> say -> done }'
     rows = [{"t": "one"}, {"t": "two"}, {"t": "three"}]
     scorer = judge("It is polite.", model="local", backend=backend, cache=False)
-    evaluation = Pipeline(text, backend=lambda prompt: "Hello").evaluate(rows, scorer, wait=True)
+    pipeline = Pipeline(text, backend=lambda prompt: "Hello")
+    evaluation = pipeline.evaluate(rows, scorer, max_parallel=1, wait=True)
     assert [row.scores["judge"][0].reason for row in evaluation] == ["it is polite"] * 3
     assert (len(processes.commands), running, processes.running) == (1, [1, 1, 1], 0)
 
