@@ -190,7 +190,7 @@ def sign_places(box: Box) -> tuple[float, float, float]:
         case Shape.HOUSE:
             return SIGN_PLACE - x, x - SIGN_PLACE, ROOF + 7.5 - y
         case Shape.FAN_OUT | Shape.FAN_IN:
-            return SIGN_PLACE - x, x - SIGN_PLACE, top + 3
+            return SIGN_PLACE + 3 - x, x - SIGN_PLACE - 3, top + 3
         case Shape.START | Shape.EXIT:
             return 13.5 - x, x - 13.5, -0.5
         case _:

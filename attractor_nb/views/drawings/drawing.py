@@ -84,6 +84,7 @@ COMPACT_NARROW: Final = Density(11, 6, edge_chars=12, edge_lines=3, padding=9)
 DENSE: Final = Density(24, 3, edge_chars=0, edge_lines=0, padding=7)
 DENSE_NARROW: Final = Density(12, 1, edge_chars=0, edge_lines=0, padding=7)
 _MOST_WORD_CHARS: Final = 24
+_LEAST_DETAIL_CHARS: Final = 15
 _DIAMOND_CHARS: Final = (16, 20, 24)
 """A diamond is as narrow as it can be with its whole label."""
 
@@ -210,12 +211,11 @@ def _box(node: Node, handler_type: str, density: Density, words: str) -> Box:
     has_detail = density.has_details and shape not in {Shape.START, Shape.EXIT, Shape.DIAMOND}
     detail = ""
     if has_detail:
-        detail = shorten(
-            clean(detail_of(node, handler_type)[:_MAX_CHARS]), density.label_chars * _AVERAGE_CHAR, DETAIL_SIZE
-        )
-    room = _NOTE_ROOM if detail and handler_type in _NOTED_TYPES else ""
+        room = max(density.label_chars, _LEAST_DETAIL_CHARS) * _AVERAGE_CHAR
+        detail = shorten(clean(detail_of(node, handler_type)[:_MAX_CHARS]), room, DETAIL_SIZE)
+    note = _NOTE_ROOM if detail and handler_type in _NOTED_TYPES else ""
     counts = text_width(words, DETAIL_SIZE, is_bold=True)
-    width, height = _size(shape, lines, max(detail, room, key=len), density, counts)
+    width, height = _size(shape, lines, max(detail, note, key=len), density, counts)
     return Box(node.id, shape, lines, detail, width, height, max(_PILL_GUTTER, counts + _PILL_ROOM))
 
 

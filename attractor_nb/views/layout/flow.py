@@ -15,7 +15,7 @@ from graphlib import TopologicalSorter
 from typing import Final, NamedTuple
 
 from attractor_nb.views.layout.skeleton import skeleton_of
-from attractor_nb.views.outlines import Direction, Scene
+from attractor_nb.views.outlines import Direction, Scene, Shape
 
 _TALL: Final = 330.0
 _TIMES_AS_HIGH: Final = 1.6
@@ -44,7 +44,10 @@ def flow_of(scene: Scene, widest: float) -> Direction:
     """The direction of a scene that may be at most so wide."""
     (width, height), (length, across) = extents_of(scene)
     if width > widest:
-        return Direction.RIGHT if length <= widest and across <= _HIGHEST else Direction.DOWN
+        # Branches of a fan-out that have no room become one box; of anything else the narrower way is taken.
+        is_foldable = any(box.shape is Shape.FAN_OUT for box in scene.boxes)
+        most = widest if is_foldable else width
+        return Direction.RIGHT if length <= most and across <= _HIGHEST else Direction.DOWN
     is_tall = height > _TALL and height > _TIMES_AS_HIGH * width
     return Direction.RIGHT if is_tall and length <= widest else Direction.DOWN
 

@@ -29,14 +29,13 @@ from attractor_nb.views.layout.skeleton import (
     with_straight_links,
     without_links,
 )
-from attractor_nb.views.layout.vertex_places import BESIDE, Places
+from attractor_nb.views.layout.vertex_places import BESIDE, PORT_GAP, Places
 from attractor_nb.views.outlines import Direction, Scene, outline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-_PORT_GAP: Final = 16.0
 _CLEARANCE: Final = 8.0
 """Between a line and a box that it passes; lines side by side there are ``_SPACING`` apart."""
 _SPACING: Final = 7.0
@@ -174,7 +173,7 @@ class _Drawing(Places):
         centre, drawn = self.across[box], self.scene.boxes[box]
         count = len(positions)
         room = self.skeleton.turned(drawn.width, drawn.height)[0] * 0.6
-        gap = min(_PORT_GAP, room / max(1, count - 1))
+        gap = min(PORT_GAP, room / max(1, count - 1))
         middle = (count - 1) / 2
         aside = [abs(self.across[self._neighbour(position, box)] - centre) for position in positions]
         if min(aside) < 1:

@@ -41,6 +41,8 @@ _BEAD_GAP: Final = 18.0
 _EXTRA: Final = 0.04
 _MOST_EXTRA: Final = 3.0
 """Extra width of a gap for each pixel that its edges move across, so that they are not flat; and the most."""
+PORT_GAP: Final = 16.0
+"""Between the ends of two lines at one side of a box."""
 BESIDE: Final = 5.0
 """Between a line and its label, where that is beside it."""
 _BEND: Final = 4.0
@@ -65,10 +67,30 @@ class Places:
         self.across = assign_positions(
             layered.layers, layered.edges, self._priorities(), self.borders, self._separation, skeleton.fans
         )
-        spine = set(skeleton.spine)
-        loose = [chain for position, chain in enumerate(layered.chains) if position not in spine]
-        settled(self.across, layered.layers, loose, self._separation)
+        settled(self.across, layered.layers, self._wanted(), self._separation)
         self.tops, self.bottoms = self._layer_bands()
+
+    def _wanted(self) -> dict[int, tuple[int, int, float]]:
+        """Where the inner vertices of links are wanted: between those before and after them.
+
+        The label of one of many ways stays beside the box that it leads to. Of two ways between neighbours each is
+        above its port at the lower box.
+        """
+        spine, fans = set(self.skeleton.spine), {box for box, _ in self.skeleton.fans}
+        wanted: dict[int, tuple[int, int, float]] = {}
+        twins: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for position, chain in enumerate(self.layered.chains):
+            if len(chain) == 3 and self.skeleton.is_crowded[position]:
+                twins[chain[0], chain[2]].append(position)
+            elif position not in spine and self.scene.links[position].source not in fans:
+                inner = zip(chain, chain[1:], chain[2:], strict=False)
+                wanted |= {vertex: (before, after, 0.0) for before, vertex, after in inner}
+        for (_, lower), positions in twins.items():
+            beads = {self.layered.beads[position]: position in spine for position in positions}
+            order = sorted(beads, key=self.places_in_row.__getitem__)
+            straight = next((number for number, bead in enumerate(order) if beads[bead]), (len(order) - 1) / 2)
+            wanted |= {bead: (lower, lower, (number - straight) * PORT_GAP) for number, bead in enumerate(order)}
+        return wanted
 
     def _label_sides(self) -> dict[int, int]:
         """For each link whose label is beside its line: -1 for its left, 1 for its right.
