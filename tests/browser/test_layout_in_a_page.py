@@ -168,3 +168,91 @@ def test_a_folded_part_and_the_buttons_of_the_text_below_it_share_a_line(open_ru
     assert abs(fold.top - copy.top) < 6
     view.page.locator(".al-part summary").click()
     assert Box(view, ".al-tab-panel > .al-text .al-text-buttons").top >= Box(view, ".al-part").bottom
+
+
+CARDS = (".ad-frame", ".ad-sheet", ".ag-card", ".al-inspector")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("size", SIZES)
+def test_drawing_card_and_inspector_end_at_one_right_edge(open_run, shape, size):
+    view = open_run(shape, size)
+    open_stage(view)
+    edge = Box(view, ".al-line").right
+    if shape == "flat" and size != "narrow":
+        assert Box(view, ".ad-sheet").right == pytest.approx(edge, abs=1)
+        card, inspector = Box(view, ".ag-card"), Box(view, ".al-inspector")
+        assert (card.top, inspector.right) == (pytest.approx(inspector.top, abs=1), pytest.approx(edge, abs=1))
+        assert card.width == pytest.approx(inspector.width, abs=1)
+    elif size != "narrow":
+        assert Box(view, ".ad-sheet").right == pytest.approx(Box(view, ".ad-frame").right, abs=1)
+        assert [Box(view, part).right for part in (".ag-card", ".al-inspector")] == [pytest.approx(edge, abs=1)] * 2
+    else:
+        rights = [Box(view, part).right for part in (".ad-frame", ".ag-card", ".al-inspector")]
+        assert rights == [pytest.approx(edge, abs=1)] * 3
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_on_a_high_window_the_column_is_higher_than_the_drawing(open_run, shape):
+    view = open_run(shape, "screen")
+    open_stage(view)
+    card, inspector, frame = Box(view, ".ag-card"), Box(view, ".al-inspector"), Box(view, ".ad-frame")
+    assert is_seen(view, ".ag-material")
+    if shape == "tall":
+        assert inspector.bottom > frame.bottom
+    assert card.height > 400, "the material has more than a few lines"
+    assert max(card.bottom, inspector.bottom) > 0.7 * SCREEN["height"]
+
+
+@pytest.mark.parametrize("node", ["start", "draft", "done"])
+def test_on_a_narrow_page_a_click_shows_the_content_of_a_stage_and_the_stage(open_run, node):
+    view = open_run("tall", "narrow", asks=False)
+    open_stage(view, node)
+    assert is_seen(view, f"[data-node={node}]"), Box(view, f"[data-node={node}]")
+    content = Box(view, ".al-tab-panel")
+    assert content.top + 80 < NARROW["height"], content
+    assert is_seen(view, ".al-inspector-title")
+    assert not Box(view, ".al-inspector").overlaps(Box(view, f"[data-node={node}] .outline"))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("size", SIZES)
+def test_the_tools_of_a_drawing_cover_no_node(open_run, shape, size):
+    view = open_run(shape, size, asks=False)
+    view.page.locator(".ad-frame").hover()
+    tools, frame = Box(view, ".ad-tools"), Box(view, ".ad-frame")
+    assert frame.left <= tools.left < tools.right <= frame.right
+    assert frame.top <= tools.top < tools.bottom <= frame.bottom
+    for node in view.page.locator(".ad-frame [data-node] .outline").all():
+        place = node.bounding_box()
+        beside = place["x"] >= tools.right or place["x"] + place["width"] <= tools.left
+        assert beside or place["y"] >= tools.bottom or place["y"] + place["height"] <= tools.top
+
+
+@pytest.mark.parametrize("words", ["It was sent.", "It was sent.\n" * 30], ids=["short", "long"])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("size", SIZES)
+def test_below_a_run_that_has_ended_there_is_no_blank_room(open_run, shape, size, words):
+    view = open_run(shape, size, has_beside=True)
+    view.set("gates", [])
+    view.set("answers", [{"is_answered": True, "words": "Send, by ada, after 41 s"}])
+    below, frame = Box(view, "#below").top, Box(view, ".ad-frame").top
+    view.tell(
+        kind="delta",
+        line={"status": "success", "is_ended": True, "stages": 7, "elapsed": 44},
+        answer={"node": "send", "text": words, "shown": None},
+    )
+    view.page.locator(".al-answer").wait_for()
+    assert (Box(view, "#below").top, Box(view, ".ad-frame").top) == (below, frame), "the end moves nothing"
+    whole = view.page.get_by_role("button", name="Show all")
+    assert whole.count() == (words.count("\n") > 2)
+    lowest = max(Box(view, part).bottom for part in (".ad-frame", ".ag-answers", ".al-answer pre"))
+    assert below - lowest < 70
+    if size == "narrow":
+        assert frame - Box(view, ".ag-answers").bottom < 20
+    elif shape == "tall":
+        assert Box(view, ".al-answer").top - Box(view, ".ag-answers").bottom < 30
+    if whole.count():
+        before = Box(view, ".al-answer pre").height
+        whole.click()
+        assert Box(view, ".al-answer pre").height >= before

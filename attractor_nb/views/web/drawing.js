@@ -47,7 +47,7 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now, look } = {}) 
 
   const nodes = readNodes(svg);
   const { edges, links } = readEdges(svg);
-  const viewport = makeViewport(frame, svg, look);
+  const viewport = makeViewport(frame, svg, look, () => tools.isCrowded());
   const walk = makeWalk(links, (id) => middleOf(nodes.has(id) && (folds.boxOf(id) || nodes.get(id).element)));
   const colours = new Map(); // of nodes in the small map, by state
   let placesAsDrawn = null;
@@ -305,7 +305,7 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now, look } = {}) 
     // Brings a node into the frame while the reader has not moved it away, and leaves the keyboard where it is.
     follow: (id) => nodes.has(id) && tools.follow(folds.boxOf(id) || nodes.get(id).element),
     // Moves a node up that something at the lower edge of the window lies over.
-    uncover: (id, cover) => nodes.has(id) && viewport.uncover(nodes.get(id).element, cover),
+    uncover: (id, above, below) => nodes.has(id) && viewport.uncover(nodes.get(id).element, above, below),
     // Says more about the keys, to who hears the drawing.
     describe: (words) => frame.setAttribute("aria-label", `${frame.getAttribute("aria-label")} ${words}`),
     // Puts a button or a switch of the caller's beside those of the drawing.
