@@ -9,8 +9,10 @@ from pydantic import BaseModel, Field
 
 from attractor_nb.handlers.named_models import named_form
 from attractor_nb.languages.dot import parse_dot
-from attractor_nb.model.events import InterviewStarted
+from attractor_nb.model.events import InterviewStarted, PipelineCompleted, PipelineStarted, StageCompleted, StageStarted
 from attractor_nb.model.graph import Node
+from attractor_nb.model.outcome import Outcome
+from attractor_nb.studio.replay_frames import replay_of
 from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.shown_questions import plain_question
@@ -256,3 +258,59 @@ def test_below_a_run_that_has_ended_there_is_no_blank_room(open_run, shape, size
         before = Box(view, ".al-answer pre").height
         whole.click()
         assert Box(view, ".al-answer pre").height >= before
+
+
+@pytest.fixture
+def open_replay(open_view):
+    """Opens the replay of a run of seven stages, at its end."""
+
+    def open_(shape, size):
+        graph = parse_dot(DOT.replace("RANK", SHAPES[shape]))
+        events = [PipelineStarted(sequence=1, time=0.0, run_id="r", name="refund", id="r")]
+        for place, name in enumerate(("start", "sort", "draft", "check", "ask", "send", "done")):
+            events.append(StageStarted(sequence=len(events) + 1, time=1.0 + place, run_id="r", name=name))
+            about = {"outcome": Outcome.success(), "context": {f"{name}.response": "words " * 9}, "edge": place}
+            events.append(StageCompleted(sequence=len(events) + 1, time=1.5 + place, run_id="r", name=name, **about))
+        events.append(PipelineCompleted(sequence=len(events) + 1, time=8.0, run_id="r", duration=8.0))
+        values = {
+            "svg": render_svg(graph),
+            "marks": MARK_PATHS,
+            "caption": "refund",
+            "replay": replay_of(graph, events),
+        }
+        view = open_view("replay", "showReplay(host, el)", stages={}, **values, **SIZES[size])
+        view.page.wait_for_function("() => document.querySelector('.ad-frame').style.height")
+        return view
+
+    return open_
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("size", SIZES)
+def test_the_slider_of_a_replay_is_in_sight_with_the_drawing(open_replay, shape, size):
+    view = open_replay(shape, size)
+    scrubber, frame = Box(view, ".ar-scrubber"), Box(view, ".ad-frame")
+    for part in (".ar-slider", ".ar-buttons", ".ar-words"):
+        assert is_seen(view, part), (part, Box(view, part))
+    if size == "narrow":
+        assert scrubber.bottom <= frame.top
+    elif shape == "tall":
+        assert (scrubber.left >= frame.right, scrubber.top) == (True, pytest.approx(frame.top, abs=2))
+        assert Box(view, ".ar-context").left == pytest.approx(scrubber.left, abs=2)
+    else:
+        assert frame.bottom <= scrubber.top
+    view.page.locator("[data-node=draft]").first.click()
+    view.tell(**STAGE, node="draft")
+    for part in (".al-inspector-title", "[data-node=draft]", ".al-tab", ".ar-slider"):
+        assert is_seen(view, part), (part, Box(view, part))
+    assert Box(view, ".al-tab-panel").top + 60 < SIZES[size]["height"]
+    inspector = Box(view, ".al-inspector")
+    assert not inspector.overlaps(Box(view, ".ar-scrubber"))
+    assert inspector.right == pytest.approx(Box(view, ".ar-stage").right, abs=1)
+
+
+def test_the_time_of_a_replay_is_said_once(open_replay):
+    view = open_replay("flat", "laptop")
+    text = view.page.locator(".attractor-replay").inner_text()
+    assert text.count("8.0 s") == 1
+    assert "pipeline completed" in text

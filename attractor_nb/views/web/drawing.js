@@ -20,8 +20,10 @@ const PIECES = /(?=<g class="(?:node|edge|edge-label|panel|lane|child)[ "])/;
 const WHOLE_NODE = /^<g class="node [^>]* data-node="[^>]*>[^]*<\/g>\n?$/;
 const openingOf = (piece) => piece.slice(0, piece.indexOf(">"));
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const FLAT = 2.2; // a drawing that is so many times as wide as high keeps the whole line for itself
 const WIDEST_COSINE = 0.3;
 
+export const isFlat = ({ width, height }) => width > FLAT * height;
 export const isActive = (state) => ACTIVE_STATES.has(state.status);
 export const spokenState = (state) =>
   [state.status.replace("_", " "), state.reason, state.note].filter(Boolean).join(", ");

@@ -4,7 +4,7 @@
 import { makeBeneath } from "./beneath.js";
 import { makeSwitch } from "./controls.js";
 import { makeDebugger } from "./debugger.js";
-import { isActive, makeDrawing, spokenState } from "./drawing.js";
+import { isActive, isFlat, makeDrawing, spokenState } from "./drawing.js";
 import { showGates } from "./gates_view.js";
 import { makeIcon } from "./icons.js";
 import { makeInspector } from "./inspector.js";
@@ -17,7 +17,6 @@ import { __ } from "./wording.js";
 
 const TICK_MS = 200;
 const FOLLOW_MS = 250;
-const FLAT = 2.2; // a drawing that is so many times as wide as high keeps the whole line for itself
 const HIGH = 0.45; // of the window: below a higher drawing there is no room for what is known of a node
 const QUIET_MS = 2500;
 const NAMED = 3;
@@ -44,7 +43,7 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
   drawing.element.classList.add("al-canvas");
   const inspector = makeInspector({ onClose: close, onAsk: ask, onAct: act, who: host.who });
   stage.style.setProperty("--al-drawing-width", `${drawing.size.width}px`);
-  stage.classList.toggle("is-flat", drawing.size.width > FLAT * drawing.size.height);
+  stage.classList.toggle("is-flat", isFlat(drawing.size));
   const heights = new ResizeObserver(([{ target }]) => {
     stage.style.setProperty("--al-frame-height", `${target.offsetHeight}px`);
     stage.classList.toggle("is-high", target.offsetHeight > HIGH * window.innerHeight);

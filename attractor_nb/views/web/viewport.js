@@ -98,11 +98,11 @@ export function makeViewport(frame, svg, before = null, isCrowded = () => false)
   // Moves an element out from under others that lie over what scrolls, one at its upper edge, one at its lower: by the
   // frame as far as that goes, then by whatever holds the frame and scrolls.
   function uncover(element, above, below) {
-    const [box, upper, lower] = [element, above, below].map((one) => one.getBoundingClientRect());
-    const isUnder = lower.left < box.right && box.left < lower.right;
-    let hidden = Math.max(0, upper.bottom + UNCOVER_PX - box.top);
+    const [inside, upper, lower] = [element, above, below].map((one) => one.getBoundingClientRect());
+    const isUnder = lower.left < inside.right && inside.left < lower.right;
+    let hidden = Math.max(0, upper.bottom + UNCOVER_PX - inside.top);
     if (hidden && isUnder) hidden = Math.max(0, Math.min(hidden, window.innerHeight - LEAST_BELOW_PX - lower.top));
-    else if (isUnder) hidden = Math.min(0, lower.top - UNCOVER_PX - box.bottom);
+    else if (isUnder) hidden = Math.min(0, lower.top - UNCOVER_PX - inside.bottom);
     for (let holder = frame; holder && Math.abs(hidden) >= 1; holder = holder.parentElement) {
       const was = holder.scrollTop;
       holder.scrollTop -= hidden;
