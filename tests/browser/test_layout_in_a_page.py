@@ -9,8 +9,10 @@ from pydantic import BaseModel, Field
 
 from attractor_nb.handlers.named_models import named_form
 from attractor_nb.languages.dot import parse_dot
-from attractor_nb.model.events import InterviewStarted
+from attractor_nb.model.events import InterviewStarted, PipelineCompleted, PipelineStarted, StageCompleted, StageStarted
 from attractor_nb.model.graph import Node
+from attractor_nb.model.outcome import Outcome
+from attractor_nb.studio.replay_frames import replay_of
 from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.shown_questions import plain_question
@@ -168,3 +170,147 @@ def test_a_folded_part_and_the_buttons_of_the_text_below_it_share_a_line(open_ru
     assert abs(fold.top - copy.top) < 6
     view.page.locator(".al-part summary").click()
     assert Box(view, ".al-tab-panel > .al-text .al-text-buttons").top >= Box(view, ".al-part").bottom
+
+
+CARDS = (".ad-frame", ".ad-sheet", ".ag-card", ".al-inspector")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("size", SIZES)
+def test_drawing_card_and_inspector_end_at_one_right_edge(open_run, shape, size):
+    view = open_run(shape, size)
+    open_stage(view)
+    edge = Box(view, ".al-line").right
+    if shape == "flat" and size != "narrow":
+        assert Box(view, ".ad-sheet").right == pytest.approx(edge, abs=1)
+        card, inspector = Box(view, ".ag-card"), Box(view, ".al-inspector")
+        assert (card.top, inspector.right) == (pytest.approx(inspector.top, abs=1), pytest.approx(edge, abs=1))
+        assert card.width == pytest.approx(inspector.width, abs=1)
+    elif size != "narrow":
+        assert Box(view, ".ad-sheet").right == pytest.approx(Box(view, ".ad-frame").right, abs=1)
+        assert [Box(view, part).right for part in (".ag-card", ".al-inspector")] == [pytest.approx(edge, abs=1)] * 2
+    else:
+        rights = [Box(view, part).right for part in (".ad-frame", ".ag-card", ".al-inspector")]
+        assert rights == [pytest.approx(edge, abs=1)] * 3
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_on_a_high_window_the_column_is_higher_than_the_drawing(open_run, shape):
+    view = open_run(shape, "screen")
+    open_stage(view)
+    card, inspector, frame = Box(view, ".ag-card"), Box(view, ".al-inspector"), Box(view, ".ad-frame")
+    assert is_seen(view, ".ag-material")
+    if shape == "tall":
+        assert inspector.bottom > frame.bottom
+    assert card.height > 400, "the material has more than a few lines"
+    assert max(card.bottom, inspector.bottom) > 0.7 * SCREEN["height"]
+
+
+@pytest.mark.parametrize("node", ["start", "draft", "done"])
+def test_on_a_narrow_page_a_click_shows_the_content_of_a_stage_and_the_stage(open_run, node):
+    view = open_run("tall", "narrow", asks=False)
+    open_stage(view, node)
+    assert is_seen(view, f"[data-node={node}]"), Box(view, f"[data-node={node}]")
+    content = Box(view, ".al-tab-panel")
+    assert content.top + 80 < NARROW["height"], content
+    assert is_seen(view, ".al-inspector-title")
+    assert not Box(view, ".al-inspector").overlaps(Box(view, f"[data-node={node}] .outline"))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("size", SIZES)
+def test_the_tools_of_a_drawing_cover_no_node(open_run, shape, size):
+    view = open_run(shape, size, asks=False)
+    view.page.locator(".ad-frame").hover()
+    tools, frame = Box(view, ".ad-tools"), Box(view, ".ad-frame")
+    assert frame.left <= tools.left < tools.right <= frame.right
+    assert frame.top <= tools.top < tools.bottom <= frame.bottom
+    for node in view.page.locator(".ad-frame [data-node] .outline").all():
+        place = node.bounding_box()
+        beside = place["x"] >= tools.right or place["x"] + place["width"] <= tools.left
+        assert beside or place["y"] >= tools.bottom or place["y"] + place["height"] <= tools.top
+
+
+@pytest.mark.parametrize("words", ["It was sent.", "It was sent.\n" * 30], ids=["short", "long"])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("size", SIZES)
+def test_below_a_run_that_has_ended_there_is_no_blank_room(open_run, shape, size, words):
+    view = open_run(shape, size, has_beside=True)
+    view.set("gates", [])
+    view.set("answers", [{"is_answered": True, "words": "Send, by ada, after 41 s"}])
+    below, frame = Box(view, "#below").top, Box(view, ".ad-frame").top
+    view.tell(
+        kind="delta",
+        line={"status": "success", "is_ended": True, "stages": 7, "elapsed": 44},
+        answer={"node": "send", "text": words, "shown": None},
+    )
+    view.page.locator(".al-answer").wait_for()
+    assert (Box(view, "#below").top, Box(view, ".ad-frame").top) == (below, frame), "the end moves nothing"
+    whole = view.page.get_by_role("button", name="Show all")
+    assert whole.count() == (words.count("\n") > 2)
+    lowest = max(Box(view, part).bottom for part in (".ad-frame", ".ag-answers", ".al-answer pre"))
+    assert below - lowest < 70
+    if size == "narrow":
+        assert frame - Box(view, ".ag-answers").bottom < 20
+    elif shape == "tall":
+        assert Box(view, ".al-answer").top - Box(view, ".ag-answers").bottom < 30
+    if whole.count():
+        before = Box(view, ".al-answer pre").height
+        whole.click()
+        assert Box(view, ".al-answer pre").height >= before
+
+
+@pytest.fixture
+def open_replay(open_view):
+    """Opens the replay of a run of seven stages, at its end."""
+
+    def open_(shape, size):
+        graph = parse_dot(DOT.replace("RANK", SHAPES[shape]))
+        events = [PipelineStarted(sequence=1, time=0.0, run_id="r", name="refund", id="r")]
+        for place, name in enumerate(("start", "sort", "draft", "check", "ask", "send", "done")):
+            events.append(StageStarted(sequence=len(events) + 1, time=1.0 + place, run_id="r", name=name))
+            about = {"outcome": Outcome.success(), "context": {f"{name}.response": "words " * 9}, "edge": place}
+            events.append(StageCompleted(sequence=len(events) + 1, time=1.5 + place, run_id="r", name=name, **about))
+        events.append(PipelineCompleted(sequence=len(events) + 1, time=8.0, run_id="r", duration=8.0))
+        values = {
+            "svg": render_svg(graph),
+            "marks": MARK_PATHS,
+            "caption": "refund",
+            "replay": replay_of(graph, events),
+        }
+        view = open_view("replay", "showReplay(host, el)", stages={}, **values, **SIZES[size])
+        view.page.wait_for_function("() => document.querySelector('.ad-frame').style.height")
+        return view
+
+    return open_
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("size", SIZES)
+def test_the_slider_of_a_replay_is_in_sight_with_the_drawing(open_replay, shape, size):
+    view = open_replay(shape, size)
+    scrubber, frame = Box(view, ".ar-scrubber"), Box(view, ".ad-frame")
+    for part in (".ar-slider", ".ar-buttons", ".ar-words"):
+        assert is_seen(view, part), (part, Box(view, part))
+    if size == "narrow":
+        assert scrubber.bottom <= frame.top
+    elif shape == "tall":
+        assert (scrubber.left >= frame.right, scrubber.top) == (True, pytest.approx(frame.top, abs=2))
+        assert Box(view, ".ar-context").left == pytest.approx(scrubber.left, abs=2)
+    else:
+        assert frame.bottom <= scrubber.top
+    view.page.locator("[data-node=draft]").first.click()
+    view.tell(**STAGE, node="draft")
+    for part in (".al-inspector-title", "[data-node=draft]", ".al-tab", ".ar-slider"):
+        assert is_seen(view, part), (part, Box(view, part))
+    assert Box(view, ".al-tab-panel").top + 60 < SIZES[size]["height"]
+    inspector = Box(view, ".al-inspector")
+    assert not inspector.overlaps(Box(view, ".ar-scrubber"))
+    assert inspector.right == pytest.approx(Box(view, ".ar-stage").right, abs=1)
+
+
+def test_the_time_of_a_replay_is_said_once(open_replay):
+    view = open_replay("flat", "laptop")
+    text = view.page.locator(".attractor-replay").inner_text()
+    assert text.count("8.0 s") == 1
+    assert "pipeline completed" in text

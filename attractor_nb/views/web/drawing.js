@@ -20,8 +20,10 @@ const PIECES = /(?=<g class="(?:node|edge|edge-label|panel|lane|child)[ "])/;
 const WHOLE_NODE = /^<g class="node [^>]* data-node="[^>]*>[^]*<\/g>\n?$/;
 const openingOf = (piece) => piece.slice(0, piece.indexOf(">"));
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const FLAT = 2.2; // a drawing that is so many times as wide as high keeps the whole line for itself
 const WIDEST_COSINE = 0.3;
 
+export const isFlat = ({ width, height }) => width > FLAT * height;
 export const isActive = (state) => ACTIVE_STATES.has(state.status);
 export const spokenState = (state) =>
   [state.status.replace("_", " "), state.reason, state.note].filter(Boolean).join(", ");
@@ -47,7 +49,7 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now, look } = {}) 
 
   const nodes = readNodes(svg);
   const { edges, links } = readEdges(svg);
-  const viewport = makeViewport(frame, svg, look);
+  const viewport = makeViewport(frame, svg, look, () => tools.isCrowded());
   const walk = makeWalk(links, (id) => middleOf(nodes.has(id) && (folds.boxOf(id) || nodes.get(id).element)));
   const colours = new Map(); // of nodes in the small map, by state
   let placesAsDrawn = null;
@@ -305,7 +307,7 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now, look } = {}) 
     // Brings a node into the frame while the reader has not moved it away, and leaves the keyboard where it is.
     follow: (id) => nodes.has(id) && tools.follow(folds.boxOf(id) || nodes.get(id).element),
     // Moves a node up that something at the lower edge of the window lies over.
-    uncover: (id, cover) => nodes.has(id) && viewport.uncover(nodes.get(id).element, cover),
+    uncover: (id, above, below) => nodes.has(id) && viewport.uncover(nodes.get(id).element, above, below),
     // Says more about the keys, to who hears the drawing.
     describe: (words) => frame.setAttribute("aria-label", `${frame.getAttribute("aria-label")} ${words}`),
     // Puts a button or a switch of the caller's beside those of the drawing.

@@ -4,7 +4,7 @@
 import { makeBeneath } from "./beneath.js";
 import { makeSwitch } from "./controls.js";
 import { makeDebugger } from "./debugger.js";
-import { isActive, makeDrawing, spokenState } from "./drawing.js";
+import { isActive, isFlat, makeDrawing, spokenState } from "./drawing.js";
 import { showGates } from "./gates_view.js";
 import { makeIcon } from "./icons.js";
 import { makeInspector } from "./inspector.js";
@@ -17,9 +17,10 @@ import { __ } from "./wording.js";
 
 const TICK_MS = 200;
 const FOLLOW_MS = 250;
-const FLAT = 2.2; // a drawing that is so many times as wide as high keeps the whole line for itself
+const HIGH = 0.45; // of the window: below a higher drawing there is no room for what is known of a node
 const QUIET_MS = 2500;
 const NAMED = 3;
+const SHORT_ANSWER = 240; // characters
 const SILENCE_SECONDS = 16; // a kernel says every 5 seconds that it lives
 const STATE_COLUMNS = [__("Node"), __("State"), __("Attempt"), __("Visits"), __("What is known")];
 const AFTER_THE_END = [
@@ -42,8 +43,11 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
   drawing.element.classList.add("al-canvas");
   const inspector = makeInspector({ onClose: close, onAsk: ask, onAct: act, who: host.who });
   stage.style.setProperty("--al-drawing-width", `${drawing.size.width}px`);
-  stage.classList.toggle("is-flat", drawing.size.width > FLAT * drawing.size.height);
-  const heights = new ResizeObserver(([{ target }]) => stage.style.setProperty("--al-frame-height", `${target.offsetHeight}px`));
+  stage.classList.toggle("is-flat", isFlat(drawing.size));
+  const heights = new ResizeObserver(([{ target }]) => {
+    stage.style.setProperty("--al-frame-height", `${target.offsetHeight}px`);
+    stage.classList.toggle("is-high", target.offsetHeight > HIGH * window.innerHeight);
+  });
   heights.observe(drawing.element.querySelector(".ad-frame"));
   const cards = questions || make("div");
   cards.classList.add("al-questions");
@@ -157,7 +161,7 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
     choose(id, null);
     inspector.open(selected, nameOf(selected), spokenState(drawing.stateOf(selected)));
     inspector.element.scrollIntoView({ block: "nearest" });
-    drawing.uncover(selected, line.element); // which a low window may have pushed it under
+    drawing.uncover(selected, line.element, inspector.element); // which a low window may have pushed it under
     ask({ node: selected });
   }
 
@@ -461,6 +465,17 @@ function makeBeside(host, { nameOf, onOpen }) {
     return make("li", "al-other", [make("span", "al-other-words", words), stop, show], { "data-run": run });
   }
 
+  // The answer comes into a room that was kept for it; a click gives a long one more.
+  function makeWhole() {
+    const button = makeButton("al-copy", "", "", () => show(answer.classList.toggle("is-whole")));
+    const show = (isWhole) => {
+      button.textContent = isWhole ? __("Show less") : __("Show all");
+      button.setAttribute("aria-expanded", String(isWhole));
+    };
+    show(answer.classList.contains("is-whole"));
+    return button;
+  }
+
   const stopListening = host.listen((message) => {
     if (message.kind !== "beside") return;
     const { what, run, place, problem } = message;
@@ -502,6 +517,7 @@ function makeBeside(host, { nameOf, onOpen }) {
         answer.dataset.text = text;
         const label = __("The answer of %1", nameOf(node));
         answer.replaceChildren(makeText(text, 0, { name: label, shown, modes }));
+        if (text.length > SHORT_ANSWER || text.split("\n").length > 2) answer.querySelector(".al-text-buttons").prepend(makeWhole());
       }
     },
     close: stopListening,
