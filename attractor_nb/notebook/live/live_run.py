@@ -238,7 +238,8 @@ class LiveRun:
         self._questions[event.question_id] = event
         self._is_kept = False
         if self._has_cards:
-            self.graph_view.ask(plain_question(event, resume=resume_call(self.run.logs_root)))
+            about = " · ".join(part for part in (event.branch, event.stage, f"run {self.run.id}") if part)
+            self.graph_view.ask(plain_question(event, about=about, resume=resume_call(self.run.logs_root)))
 
     def _beat(self) -> None:
         self.graph_view.beat()

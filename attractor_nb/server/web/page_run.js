@@ -87,7 +87,7 @@ export function showRun(server, id, el, { go, way }) {
     if (isClosed) return;
     trouble.textContent = "";
     if (status.map_id) way.append(" / ", make("a", "", __("Map"), { href: mapAddress(status.map_id) }));
-    gates = makeGates(server, questions, { hasGates: drawing.has_gates, onAnswered, onResume: resuming.begin });
+    gates = makeGates(server, questions, { hasGates: drawing.has_gates, about: ({ stage: node }) => node, onAnswered, onResume: resuming.begin });
     panel = makePast(server, id, time, drawing);
     showView();
     showStatus(status);
