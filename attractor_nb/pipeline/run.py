@@ -104,15 +104,16 @@ class RunPast(Execution):
 
         return RunTimeline(self, by)
 
-    def heat(self, by: str = "time") -> HeatMap:
+    def heat(self, by: str = "time", *, waits: bool = True) -> HeatMap:
         """The graph tinted by ``time``, ``tokens``, ``cost``, ``failures`` or ``visits``.
 
         Args:
             by: ``time``, ``tokens``, ``cost``, ``failures`` or ``visits``.
+            waits: Of time, count the waits for people too.
         """
         from attractor_nb.studio.timeline.heat_view import heat  # noqa: PLC0415 - as above
 
-        return heat(self, by)
+        return heat(self, by, waits=waits)
 
     def widget(self) -> Any:
         """The run as one box of ipywidgets: status, drawing, a slider over its steps, and questions.

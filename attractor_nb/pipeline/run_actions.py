@@ -23,6 +23,8 @@ from attractor_nb.runtime.handles.presenters import name_of
 from attractor_nb.runtime.past import RecordedVisit, read_history
 from attractor_nb.runtime.pins import MODEL_TYPE, check_can_stand_in
 from attractor_nb.studio.history.waiting_gates import load_call
+from attractor_nb.studio.inspect.failure import back_to
+from attractor_nb.views.summary_line import failed_stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -116,8 +118,8 @@ class InspectorActions:
         message: dict[str, Any] = {"kind": "acted", "call": asked, "node": node, "visit": visit, "branch": branch}
         doing: Mapping[str, Callable[[], dict[str, str] | None]] = {
             "look": lambda: None,
-            "fork": lambda: self._fork(node, visit, request.get("prompt")),
-            "rewind": lambda: self._rewind(node, visit),
+            "fork": lambda: self._fork(*self._target(node, visit, branch), request.get("prompt")),
+            "rewind": lambda: self._rewind(*self._target(node, visit, branch)),
             "pin": lambda: self._pin(node, visit),
             "unpin": lambda: self._unpin(node),
             "tell": lambda: self._tell(node, request.get("text")),
@@ -131,6 +133,13 @@ class InspectorActions:
             message["problem"] = redacted(str(error))
         message["actions"] = self.actions(node, visit, branch)
         return message
+
+    def _target(self, node: str, visit: int | None, branch: str) -> tuple[str, int | None]:
+        """The place to go back to for a stage: of the failed stage of a branch or a child run, what has that."""
+        if self.run.is_done and node == failed_stage(self.run.view, self.run.graph):
+            at = back_to(node, branch)
+            return (node, visit) if at == node else (at, None)
+        return node, visit
 
     # -- doing ---------------------------------------------------------------------------------------
 
@@ -193,8 +202,12 @@ class InspectorActions:
         Returns:
             ``prompt``, as the calls take it, or None where there is none to be edited; and for ``fork``,
             ``rewind`` and ``pin``: ``call``, and ``why`` it cannot be done, or empty. ``is_pinned`` says
-            which of both the last one is.
+            which of both the last one is. ``at`` is there for the failed stage of a branch or a child run: the
+            node where ``fork`` and ``rewind`` go back.
         """
+        at, at_visit = self._target(node, visit, branch)
+        if at != node:
+            return {**self.actions(at, at_visit), "prompt": None, "at": at}
         known, latest, why = self._known(node, visit, branch)
         at = _arguments(node, None if known is latest or known is None else known.record.number)
         name = name_of(self.run) or "run"

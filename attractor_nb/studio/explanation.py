@@ -196,10 +196,10 @@ def _marked(sentence: str, mark: str) -> str:
 
 def _later_words(past: RunHistory) -> str:
     """The continuation of the run by another handle; empty without one."""
-    if past.later is None:
+    later = past.later
+    if later is None:
         return ""
-    is_rewind = isinstance(past.later, PipelineRewound)
-    how = f"rewound to before {past.later.node}" if is_rewind else "resumed"
+    how = f"rewound to before {later.node}" if isinstance(later, PipelineRewound) else "resumed"
     return f"; it was {how} since, and Run.load(…) shows that"
 
 

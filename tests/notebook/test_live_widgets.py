@@ -181,6 +181,7 @@ class FakeRun:
         self.view = RunView()
         self.is_done = False
         self.observers = []
+        self.id = "abc"
         self.debugger = SimpleNamespace(to_plain=lambda: {"breakpoints": ["plan"], "stops": []})
 
     def on_event(self, observer):
@@ -235,6 +236,11 @@ def test_nothing_is_kept_of_each_attempt(live):
 def test_branches_that_speak_at_once_are_all_heard(live):
     live.paint([StageOutput(name=name, text=text) for name, text in (("a", "1"), ("b", "2"), ("a", "3"))])
     assert live.graph_view.states["tails"] == {"b": "2", "a": "13"}
+
+
+def test_a_card_names_the_asking_node_and_the_run(live):
+    live.paint([question()])
+    assert live.graph_view.gates[0]["about"] == "gate · run abc"
 
 
 def test_a_card_answers_the_run_as_a_person(live):

@@ -129,6 +129,16 @@ def test_what_a_cell_keeps_has_no_times_and_print_has_them(kept):
     assert str(runs("none")) == "no runs"
 
 
+def test_heat_of_runs_of_several_pipelines_is_that_of_the_newest_run_and_says_so(kept):
+    Pipeline(TEXT.replace("talk", "other")).run(wait=True, logs_root="kept/other", backend="simulated")
+    found = heat(runs("kept"), "visits")
+    assert found.graph.label == "other"
+    assert found.run_count == 1
+    note = "only runs of other: 3 runs of other pipelines left out (talk)"
+    assert note in str(found)
+    assert note in found.to_svg()
+
+
 def test_heat_is_measured_over_what_is_listed_and_what_cannot_be_read_is_named(kept):
     (row,) = kept.where(text="well")
     (row.logs_root / "events.jsonl").write_text("nonsense\n{}\n")

@@ -275,9 +275,15 @@ def plain_stage(run: Run, node: str, asked: StageQuery) -> dict[str, Any]:
 
 def inspection_of(run: Run, asked: InspectionQuery) -> dict[str, Any]:
     """The answer to a front-end's inspector; ``problems`` names the parts that cannot be answered."""
-    from attractor_nb.studio.inspect.inspect_run import answer_inspection  # noqa: PLC0415 - see serving.py
+    from attractor_nb.pipeline.run_actions import InspectorActions  # noqa: PLC0415 - see serving.py
+    from attractor_nb.studio.inspect.inspect_run import answer_inspection  # noqa: PLC0415 - as above
 
-    return view_in_requests(answer_inspection(run, asked.model_dump(), with_place=False))
+    plain = answer_inspection(run, asked.model_dump(), with_place=False)
+    if plain.get("failure"):  # what the page does with a failed stage; the calls are those of Python
+        found = InspectorActions(run).with_actions(plain)["actions"]
+        calls = {name: {**found[name], "call": ""} for name in ("fork", "rewind")}
+        plain["actions"] = {**found, **calls, "is_pinned": False, "pin": None}
+    return view_in_requests(plain)
 
 
 def stage_file(run: Run, node: str, name: str, asked: StageQuery) -> StageFileText:

@@ -87,7 +87,7 @@ export function showRun(server, id, el, { go, way }) {
     if (isClosed) return;
     trouble.textContent = "";
     if (status.map_id) way.append(" / ", make("a", "", __("Map"), { href: mapAddress(status.map_id) }));
-    gates = makeGates(server, questions, { hasGates: drawing.has_gates, onAnswered, onResume: resuming.begin });
+    gates = makeGates(server, questions, { hasGates: drawing.has_gates, about: ({ stage: node }) => node, onAnswered, onResume: resuming.begin });
     panel = makePast(server, id, time, drawing);
     showView();
     showStatus(status);
@@ -124,7 +124,19 @@ export function showRun(server, id, el, { go, way }) {
       }
     } else if (kind === "act" && request.call === "tell") {
       await tellStage(request);
+    } else if (kind === "act" && (request.call === "fork" || request.call === "rewind")) {
+      await goBack(request);
     }
+  }
+
+  // Rerun a failed stage in this run, or in a fork with another prompt; what stands against it is said above the drawing.
+  async function goBack({ call, node, visit, branch, at, prompt }) {
+    const asked = host;
+    const where = { ...(visit && !at ? { visit } : {}), ...(prompt === undefined ? {} : { prompt }) };
+    const [act, body] = call === "fork" ? ["fork", { node: at || node, ...where }] : ["resume", { rewind_to: at || node, ...where }];
+    const isBegun = await resuming.act(id, act, body);
+    const answer = isBegun ? { said: { words: __("It has begun.") } } : { problem: __("It was refused: see above the drawing.") };
+    asked.tell({ kind: "acted", call, node, visit, branch, ...answer });
   }
 
   async function tellStage({ node, visit, branch, text, key }) {

@@ -26,7 +26,7 @@ export function showSidebar(server, el, { go }) {
   const names = new Map();
   let part = { rows: [], offset: 0, found: 0, total: 0 };
   let timer = 0;
-  const about = (question) => `${question.name || question.pipeline} · ${question.stage}`;
+  const about = (question) => [question.name, question.stage, __("run %1", question.pipeline)].filter(Boolean).join(" · ");
   const resuming = makeResuming(server, acting, { onDone: open });
   const gates = makeGates(server, inbox, { about, onAnswered: () => polling.look(), onResume: resuming.begin });
 

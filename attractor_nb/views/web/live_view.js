@@ -10,7 +10,7 @@ import { makeIcon } from "./icons.js";
 import { makeInspector } from "./inspector.js";
 import { atMostEvery, make, makeButton, makeTable, makeView } from "./parts.js";
 import { asPlacedWidget } from "./place.js";
-import { shareStates } from "./run_states.js";
+import { CHILD_SEPARATOR, shareStates } from "./run_states.js";
 import { makeStatusLine } from "./status_line.js";
 import { makeText } from "./texts.js";
 import { __ } from "./wording.js";
@@ -44,9 +44,12 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
   const inspector = makeInspector({ onClose: close, onAsk: ask, onAct: act, who: host.who });
   stage.style.setProperty("--al-drawing-width", `${drawing.size.width}px`);
   stage.classList.toggle("is-flat", isFlat(drawing.size));
+  let isPlaced = false;
   const heights = new ResizeObserver(([{ target }]) => {
     stage.style.setProperty("--al-frame-height", `${target.offsetHeight}px`);
     stage.classList.toggle("is-high", target.offsetHeight > HIGH * window.innerHeight);
+    if (!isPlaced && target.offsetHeight) followActive(); // what was active before the view had a size
+    isPlaced = isPlaced || target.offsetHeight > 0;
   });
   heights.observe(drawing.element.querySelector(".ad-frame"));
   const cards = questions || make("div");
@@ -77,7 +80,7 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
   line.element.append(beside.bar);
   if (host.get("has_output")) side.append(speech.element, beside.answer);
   side.append(debugBar.element, cards, inspector.element);
-  stage.append(drawing.element, side, lost.element, line.element, beside.said, beside.notices, beside.above, table.element);
+  stage.append(drawing.element, side, lost.element, line.element, beside.said, beside.forgotten, beside.above, table.element);
   const beneath = makeBeneath(host);
   root.append(stage, beside.below, beneath.element, announcer.element);
   el.append(root);
@@ -92,6 +95,7 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
   let selected = null;
   let selectedEdge = null;
   let stood = "";
+  let isFailureOpened = false;
 
   function showTable(isWanted, isActiveOnly) {
     if (isWanted) table.open(truth.nodes, isActiveOnly);
@@ -109,6 +113,20 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
     showBeside();
     drawing.setEnded(truth.line.is_ended);
     root.classList.toggle("is-ended", Boolean(truth.line.is_ended));
+    openFailed();
+  }
+
+  // A failed run opens its failed stage, once, unless another one is open. Nothing scrolls but the drawing.
+  function openFailed() {
+    const { is_ended: isEnded, failed } = truth.line;
+    if (!isEnded || !failed || isFailureOpened) return;
+    isFailureOpened = true;
+    const id = drawing.ids.includes(failed) ? failed : failed.split(CHILD_SEPARATOR)[0];
+    if (selected !== null || selectedEdge !== null || !drawing.ids.includes(id)) return;
+    choose(id, null);
+    inspector.open(id, nameOf(id), spokenState(drawing.stateOf(id)));
+    follow(id);
+    ask({ node: id });
   }
 
   function close() {
@@ -177,17 +195,23 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
     debugBar.show(truth.debugger);
     speech.show(truth.tails, isActiveNode);
     lookAgain();
+    if (isPlaced) followActive();
+  }
+
+  // Keep in sight what waits for a person, else what runs.
+  function followActive(nodes = truth.nodes) {
+    const active = drawing.ids.filter((id) => isActive(nodes[id] || {}));
+    const wanted = active.find((id) => nodes[id].status === "waiting") ?? active.at(-1);
+    if (wanted !== undefined) follow(wanted);
   }
 
   function showChanged(nodes) {
-    let active = null;
     for (const [id, state] of Object.entries(nodes)) {
       const before = drawing.stateOf(id).status;
       showNode(id, state);
-      if (isActive(state)) active = id;
       if (state.status !== before) announcer.say(id, spokenState(state));
     }
-    if (active !== null) follow(active);
+    followActive(nodes);
     if (selected !== null && selected in nodes) {
       inspector.setState(spokenState(nodes[selected]));
       if (!isActive(nodes[selected])) ask({ node: selected });
@@ -416,7 +440,9 @@ function makeStateTable(ids, { nameOf, onNode }) {
 // the ways to look into it again: replay, timeline, going on. Who opens a view says where it is; it stands in there.
 // `onOpen(isOpen)` is told whether something stands in the place of the drawing.
 function makeBeside(host, { nameOf, onOpen }) {
-  const notices = make("ul", "al-others", "", { hidden: true });
+  const notices = make("ul", "al-others");
+  const counted = make("summary", "al-others-count");
+  const forgotten = make("details", "al-forgotten", [counted, notices], { hidden: true }); // one line, however many there are
   const answer = make("section", "al-answer", "", { hidden: true });
   const above = make("div", "al-beside");
   const below = make("div", "al-below"); // outside of what sticks to the window in this view
@@ -500,14 +526,19 @@ function makeBeside(host, { nameOf, onOpen }) {
   return {
     above,
     below,
-    notices,
+    forgotten,
     bar,
     said,
     answer,
     show({ line, others, answer: last }) {
       const known = [...notices.children].map((notice) => notice.dataset.run).join();
-      if (known !== (others || []).map(({ run }) => run).join()) notices.replaceChildren(...(others || []).map(makeNotice));
-      notices.hidden = !notices.children.length;
+      if (known !== (others || []).map(({ run }) => run).join()) {
+        notices.replaceChildren(...(others || []).map(makeNotice));
+        const count = notices.children.length;
+        forgotten.hidden = !count;
+        forgotten.open = counted.hidden = count === 1;
+        counted.textContent = __("%1 other runs of this pipeline wait for an answer", count);
+      }
       const isOver = Boolean(line.is_ended && host.get("has_beside"));
       bar.hidden = !isOver;
       resume.hidden = line.status !== "interrupted" || opened.has("resume");

@@ -37,20 +37,34 @@ export function makeStageActions(onAct) {
   const name = () => `${place.node}@${place.visit}@${place.branch}`;
 
   function showButtons() {
+    const isFailed = place.status === "fail";
     const words = {
-      fork: [__("Fork"), actions.prompt === null ? __("Fork from here") : __("Edit prompt and fork from here")],
-      rewind: [__("Rewind"), __("Rewind to before this stage")],
+      fork: [__("Fork"), wordsOfFork(isFailed)],
+      rewind: [__("Rewind"), wordsOfRewind(isFailed)],
       pin: actions.is_pinned ? [__("Unpin"), __("Unpin this answer")] : [__("Pin"), __("Pin this answer")],
     };
-    for (const [each, button] of Object.entries(buttons)) {
+    buttons.pin.hidden = !actions.pin || (isFailed && !actions.is_pinned); // nobody keeps an answer that failed
+    for (const [each, button] of Object.entries(buttons).filter(([, one]) => !one.hidden)) {
       const { why, call } = actions[each];
       const [short, whole] = words[each];
-      button.textContent = short;
+      button.textContent = isFailed || actions.at ? whole : short;
       button.setAttribute("aria-label", whole);
       button.title = why || `${whole}: ${call}`;
       button.setAttribute("aria-disabled", String(Boolean(why)));
       if (each !== "pin") button.setAttribute("aria-expanded", String(opened === each));
     }
+  }
+
+  // `actions.at` is where a run goes back for a stage of a branch or a child run.
+  function wordsOfFork(isFailed) {
+    if (actions.at) return __("Fork from %1", actions.at);
+    if (actions.prompt === null) return __("Fork from here");
+    return isFailed ? __("Fix the prompt and rerun from here") : __("Edit prompt and fork from here");
+  }
+
+  function wordsOfRewind(isFailed) {
+    if (actions.at) return __("Rerun from %1", actions.at);
+    return isFailed ? __("Rerun this stage") : __("Rewind to before this stage");
   }
 
   function choose(each) {
@@ -81,12 +95,12 @@ export function makeStageActions(onAct) {
     clearTimeout(timer);
     if (form) form.setBusy(true);
     timer = setTimeout(() => say({ words: ACTION_BUSY }, form), SLOW_ACTION_MS);
-    onAct({ ...place, ...request });
+    onAct({ ...place, ...(actions.at ? { at: actions.at } : {}), ...request });
   }
 
   function makeForkForm() {
     const box = makeForm({
-      words: actions.prompt === null ? __("A run of its own begins just before %1.", place.node) : "",
+      words: actions.prompt === null ? __("A run of its own begins just before %1.", actions.at || place.node) : "",
       go: __("Fork and run"),
       aside: ASIDE.fork,
       onGo: () => {
@@ -123,7 +137,7 @@ export function makeStageActions(onAct) {
   }
 
   function makeRewindForm() {
-    const where = place.visit ? __("%1, visit %2", place.node, place.visit) : place.node;
+    const where = actions.at ? actions.at : place.visit ? __("%1, visit %2", place.node, place.visit) : place.node;
     const box = makeForm({
       words: __("The run goes back to just before %1, and continues from there. %2", where, NOT_LOST),
       go: __("Rewind and run"),
@@ -154,7 +168,7 @@ export function makeStageActions(onAct) {
     panel,
     // What can be done with a stage that is shown; null for nothing.
     show(found, about) {
-      const { node, visit, branch = "" } = about || {};
+      const { node, visit, branch = "", status = "" } = about || {};
       const isSame = place && about && place.node === node && place.visit === visit && place.branch === branch;
       bar.hidden = !found;
       if (!found) panel.hidden = true;
@@ -165,7 +179,7 @@ export function makeStageActions(onAct) {
         panel.hidden = true;
         panel.replaceChildren();
       }
-      place = about ? { node, visit, branch } : null;
+      place = about ? { node, visit, branch, status } : null;
       actions = found;
       if (!found) return;
       showButtons();
@@ -174,7 +188,7 @@ export function makeStageActions(onAct) {
     // What came of a request about the stage that is shown.
     answer(message) {
       if (!place || message.node !== place.node || (message.visit ?? null) !== (place.visit ?? null)) return;
-      actions = message.actions;
+      actions = message.actions || actions;
       if (message.said || message.problem) {
         clearTimeout(timer);
         if (form) form.setBusy(false);
@@ -222,7 +236,7 @@ function makeForm({ words, go, aside, onGo, onAside }) {
     element,
     top,
     go: goButton,
-    showCall: (call) => callLine.replaceChildren(makeCallLine(call)),
+    showCall: (call) => callLine.replaceChildren(...(call ? [makeCallLine(call)] : [])),
     setBusy(isBusy) {
       goButton.setAttribute("aria-disabled", String(isBusy));
       goButton.textContent = isBusy ? __("Starting…") : go;
@@ -242,7 +256,7 @@ export function makeCallLine(call) {
 }
 
 // A call with another prompt: a JSON text is a text of Python, too.
-const withPrompt = (call, prompt) => call.replace(/\)$/, () => `, prompt=${JSON.stringify(prompt)})`);
+const withPrompt = (call, prompt) => call && call.replace(/\)$/, () => `, prompt=${JSON.stringify(prompt)})`);
 
 // A field in the inspector of a model stage that can still be told something. `onTell(request)` sends the message;
 // what comes of it comes back through `answer`. What was begun stays with its stage.
