@@ -59,6 +59,8 @@ MAX_CHARACTERS: Final = 16_000
 """Of one text; the whole is in the run directory."""
 _LATEST: Final = "last_stage"
 
+_NO_EDGES: Final = "No outgoing edges for human gate"
+
 
 class WaitHumanHandler:
     """Asks a person which way to go; the interviewer ends the question when its time is over.
@@ -78,9 +80,12 @@ class WaitHumanHandler:
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
         """SUCCESS along the chosen edge; RETRY for a timeout without a default; else FAIL."""
         choices = choices_of(graph.outgoing_edges(node.id))
+        scope = current_stage()
+        spent = choices_of(scope.spent_edges)
         if not choices:
-            return Outcome.fail("No outgoing edges for human gate", is_terminal=True)
-        scope, node = current_stage(), rendered_node(node, graph, context.get)
+            reason = "Every choice of the gate was taken as often as its max_taken allows" if spent else _NO_EDGES
+            return Outcome.fail(reason, is_terminal=True)
+        node = rendered_node(node, graph, context.get)
         within = f"{scope.branch}/" if scope.branch else ""
         question = question_of(node, choices, f"{within}{node.id}:{scope.visit}")
         review = under_review(node, graph, context, scope.read_file)
@@ -91,13 +96,15 @@ class WaitHumanHandler:
             metadata={**question.metadata, "review": review} if review else question.metadata,
         )
         wanted = node.get("human.default_choice", str, "")
-        if wanted and question.default is None:
+        is_spent = bool(spent) and question_of(node, spent, question.id).default is not None
+        if wanted and question.default is None and not is_spent:
             known = ", ".join(f"{choice.label!r}" for choice in choices)
             reason = f"human.default_choice {wanted!r} is not one of the choices {known}"
             return Outcome.fail(reason, is_terminal=True)
         if question.type in YES_OR_NO and side_of(choices, AnswerValue.YES) is None:
             known = ", ".join(f"{choice.label!r}" for choice in choices)
             reason = f'human.type {question.type} needs an edge labelled "Yes", not only {known}'
+            reason += "; the others were taken as often as their max_taken allows" if spent else ""
             return Outcome.fail(reason, is_terminal=True)
         if reason := _default_without_form(question):
             return Outcome.fail(reason, is_terminal=True)

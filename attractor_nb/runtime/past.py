@@ -15,7 +15,7 @@ from attractor_nb.decisions.history.route_explanation import (
     RouteReasons,
     all_route_reasons,
     route_reasons_of,
-    seen_at_commits,
+    views_at_commits,
 )
 from attractor_nb.decisions.planning.plan import Plan, compile_plan
 from attractor_nb.decisions.run_state import RunState
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from attractor_nb.decisions.routing import ConditionOutcome
+    from attractor_nb.decisions.history.route_explanation import CommitView
     from attractor_nb.model.graph import Graph
     from attractor_nb.runtime.execution import Execution
 
@@ -158,7 +158,7 @@ class RunHistory:
         """Read the logs."""
         self.directories = _read_all(run)
         self._graph = run.graph
-        self._seen: dict[Journal, dict[int, ConditionOutcome]] = {}
+        self._views: dict[Journal, dict[int, CommitView]] = {}
 
     @property
     def later(self) -> PipelineResumed | PipelineRewound | None:
@@ -201,10 +201,10 @@ class RunHistory:
         commit = visit.record.commit
         if commit is None:
             return None
-        seen = self._seen.get(visit.journal)
-        if seen is None:
-            seen = self._seen[visit.journal] = seen_at_commits(self.plan, visit.journal)
-        return route_reasons_of(self.plan, visit.journal, commit, seen[commit.sequence], visit.place.resolve)
+        views = self._views.get(visit.journal)
+        if views is None:
+            views = self._views[visit.journal] = views_at_commits(self.plan, visit.journal)
+        return route_reasons_of(self.plan, visit.journal, commit, views[commit.sequence], visit.place.resolve)
 
     def explained(self) -> Iterator[tuple[RecordedDirectory, StageEnd, RouteReasons]]:
         """Each commit that counts, with why the stage was left as it was."""

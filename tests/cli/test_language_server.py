@@ -158,8 +158,9 @@ def test_a_finding_has_its_place_in_code_units_its_rule_and_its_severity(editor,
     (found,) = editor.open(uri, text)
     assert found == {
         "range": place_of(text, "promt"),
-        "message": '"promt" is not an attribute of a node; did you mean "prompt"?',
-        "severity": 3,
+        "message": '"promt" is not an attribute of a node; did you mean "prompt"? As it stands, the label of "plan" would'
+        ' be its prompt: "🔨🔨 Plan"',
+        "severity": 2,
         "code": "attribute_typo",
         "source": "attractor-nb",
     }

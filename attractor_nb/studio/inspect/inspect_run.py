@@ -203,6 +203,7 @@ def _edge_facts(index: int, edge: Edge, passes: int) -> dict[str, Any]:
         "weight": edge.weight,
         "is_default": edge.is_default,
         "is_restart": edge.loop_restart,
+        "max_taken": edge.max_taken,
         "passes": passes,
     }
 

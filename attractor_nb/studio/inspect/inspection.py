@@ -211,6 +211,7 @@ class EdgeInspection(Displayed):
     weight: int = 0  #: Its priority.
     is_default: bool = False  #: It is marked ``default=true``.
     is_restart: bool = False  #: It is marked ``loop_restart=true``.
+    max_taken: int | None = None  #: Number of times that a run may take it; None for any number.
     passes: int = 0  #: Number of times that it was taken.
     verdicts: tuple[EdgeVerdict, ...] = ()  #: Its result each time that its source was left, oldest first.
     problems: tuple[str, ...] = ()  #: Unreadable parts, with the reasons.
@@ -226,6 +227,7 @@ class EdgeInspection(Displayed):
             "weight": self.weight,
             "is_default": self.is_default,
             "is_restart": self.is_restart,
+            "max_taken": self.max_taken,
             "passes": self.passes,
             "verdicts": [cleaned(verdict.to_plain()) for verdict in self.verdicts],
             "problems": [redacted(problem) for problem in self.problems],

@@ -262,6 +262,7 @@ def _verdicts(plain: Mapping[str, Any]) -> Table:
     facts = [f"condition {plain['condition']}"] if plain["condition"] else ["no condition"]
     facts += [f'label "{plain["label"]}"'] if plain["label"] else []
     facts += [f"weight {plain['weight']}", *(words[mark] for mark in marks)]
+    facts += [f"max_taken={plain['max_taken']}"] if plain["max_taken"] else []
     times = {0: "never taken", 1: "taken once"}.get(plain["passes"], f"taken {plain['passes']} times")
     rows = [
         [

@@ -276,11 +276,13 @@ def _size(
 def _link(index: int, edge: Edge, positions: dict[str, int], density: Density) -> Link:
     source, target = positions[edge.source], positions[edge.target]
     text = clean((edge.label or edge.condition)[:_MAX_CHARS])
-    if not text.strip() or not density.edge_chars:
+    bound = bound_text(edge)
+    if not (text.strip() or bound) or not density.edge_chars:
         return Link(index, source, target)
-    is_mono = not edge.label
+    is_mono = bool(text.strip()) and not edge.label
     room = density.edge_chars * (_AVERAGE_CHAR - 0.6)
-    lines = wrap(text, room, EDGE_SIZE, max_lines=density.edge_lines, is_mono=is_mono)
+    lines = wrap(text, room, EDGE_SIZE, max_lines=density.edge_lines, is_mono=is_mono) if text.strip() else ()
+    lines = (*lines, bound) if bound and (density.has_details or not lines) else lines
     width = max(text_width(line, EDGE_SIZE, is_mono=is_mono) for line in lines) + 12
     height = len(lines) * EDGE_LINE_HEIGHT + 5
     return Link(index, source, target, lines, is_mono, 2.0 * -(-width // 2), height)
@@ -448,9 +450,25 @@ def node_tooltip(
 def edge_tooltip(edge: Edge, passes: int, tip: str) -> str:
     """The ends of an edge, which a live view reads, and what is known of it."""
     lines = [f"{edge.source} → {edge.target}", edge.label, edge.condition, tip]
+    if edge.max_taken is not None:
+        lines.insert(3, f"at most {times_words(edge.max_taken)}")
     if passes and not tip:
-        lines.append("taken once" if passes == 1 else f"taken {passes} times")
+        lines.append(f"taken {times_words(passes)}")
     return lines_of(lines)
+
+
+def times_words(number: int) -> str:
+    """A number of times in words.
+
+    >>> times_words(1), times_words(2)
+    ('once', '2 times')
+    """
+    return "once" if number == 1 else f"{number} times"
+
+
+def bound_text(edge: Edge) -> str:
+    """The bound of an edge as drawings show it, or empty."""
+    return "" if edge.max_taken is None else f"≤ {edge.max_taken}{TIMES}"
 
 
 def lines_of(lines: list[str]) -> str:

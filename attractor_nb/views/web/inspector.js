@@ -382,6 +382,7 @@ function makeVerdicts(edge) {
     [__("Weight"), String(edge.weight)],
     [__("Marked"), edge.is_default && "default=true"],
     [__("Marked"), edge.is_restart && "loop_restart=true"],
+    [__("Marked"), edge.max_taken && `max_taken=${edge.max_taken}`],
   ]);
   if (!edge.verdicts.length) return [facts, makeWords(__("%1 was not left yet.", edge.source))];
   const rows = edge.verdicts.map((one) =>
