@@ -242,7 +242,8 @@ class EvaluationComparison(DisplayedTable):
         """
         place = as_path(path, "the page")
         table = replace(self.table, notes=self._notes())
-        write_file(place, variants_page(self.baseline.name, self.words, table, self._pairs(), self.to_svg()))
+        page = variants_page(self.baseline.name, self.words, table, self._pairs(), self.to_svg())
+        write_file(place, page.to_html())
         return place
 
     def _pairs(self) -> list[OutputPair]:

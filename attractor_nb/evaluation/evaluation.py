@@ -32,12 +32,13 @@ from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.storage.map_directory import continue_call, inputs_hash
 from attractor_nb.views.display import Displayed
+from attractor_nb.views.row_table import no_text
 from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import cost_text, price_text
 from attractor_nb.views.table import Column, Table, one_line, required_pandas, stacked_html
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from os import PathLike
     from pathlib import Path
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.outcome import Usage
     from attractor_nb.model.row_result import RowResult
     from attractor_nb.runtime.execution import Execution
+    from attractor_nb.views.rows_page import RowsPage
 
 SHOWN_ROWS: Final = 12
 """Rows of each table of a summary; all are in ``rows`` and in the exported page."""
@@ -159,13 +161,23 @@ class Evaluation(Displayed):
             path: The file; one that is there is replaced.
             graph: Draw the rows on the graph, which reads each run; by default for up to 500 runs.
         """
-        has_graph = graph if graph is not None else self.map.directory is not None and len(self.map) <= DRAWN_RUNS
-        column = self._pass_column(None)
-        drawn = graph_of(self.map, self.rows, column) if has_graph and (graph or column.kind == "pass/fail") else None
-        name = self.map.pipeline.graph.label or self.map.pipeline.name
         place = as_path(path, "the page")
-        write_file(place, evaluation_page(name, self.headline(), self._scores_table(), list(self), drawn))
+        write_file(place, self.page(graph=graph).to_html())
         return place
+
+    def page(self, *, graph: bool | None = None, key_of: Callable[[RowResult], str] = no_text) -> RowsPage:
+        """The page that ``export_html`` writes, for a front-end.
+
+        Args:
+            graph: As of ``export_html``.
+            key_of: The run of a result where the page is shown.
+        """
+        has_graph = graph if graph is not None else self.map.directory is not None and len(self.map) <= DRAWN_RUNS
+        is_drawn = has_graph and (graph or any(column.kind == "pass/fail" for column in self.scores.values()))
+        drawn = graph_of(self.map, self.rows, self._pass_column(None)) if is_drawn else None
+        name = self.map.pipeline.graph.label or self.map.pipeline.name
+        scores = replace(self._scores_table(), notes=[words for words in (self._price(),) if words])
+        return evaluation_page(name, self.headline(), scores, list(self), drawn, key_of=key_of)
 
     def confusion(self, at: str, field: str = "expected") -> Confusion:
         """The ways that runs took after a stage, by the way that was right. Reads each run once.

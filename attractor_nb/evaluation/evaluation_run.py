@@ -11,7 +11,7 @@ from attractor_nb.evaluation.evaluation_rows import read_rows
 from attractor_nb.evaluation.scorers import read_scorers
 from attractor_nb.evaluation.scoring import OutputSpec, Scoring, check_output, read_head
 from attractor_nb.maps.map_launch import MapRequest, MapRun, continue_map, start_map
-from attractor_nb.maps.row_run import WHOLE_RESPONSE
+from attractor_nb.model.vocabulary.value_forms import WHOLE_RESPONSE
 from attractor_nb.views.display import Displayed
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from attractor_nb.redaction import redacted
 from attractor_nb.views.display import DisplayedPicture
 from attractor_nb.views.drawings.picture import Mark, Overlay
 from attractor_nb.views.drawings.svg import render_svg, with_legend
-from attractor_nb.views.drawings.theme import Theme, drawing_rules
+from attractor_nb.views.drawings.theme import Theme, drawing_css, drawing_rules
 from attractor_nb.views.markup import element
 from attractor_nb.views.metrics import text_width
 from attractor_nb.views.table import Column, DisplayedTable, Table, one_line
@@ -68,6 +68,11 @@ _RULES: Final = (
 & & .page{fill:none;stroke:none}
 """
 )
+
+
+def evaluation_css() -> str:
+    """The style sheet of every drawing of an evaluation."""
+    return drawing_css() + drawing_rules(_RULES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from attractor_nb.evaluation.evaluation_rows import EvaluationRow, check_ids
 from attractor_nb.evaluation.rescoring import rescored
 from attractor_nb.maps.map_launch import MapResult
 from attractor_nb.maps.map_view import MapView
-from attractor_nb.maps.row_run import WHOLE_RESPONSE, RowTask, row_result
+from attractor_nb.maps.row_run import RowTask, row_result
+from attractor_nb.model.vocabulary.value_forms import WHOLE_RESPONSE
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.execution import Execution
 from attractor_nb.runtime.handles.run_result import RunResult

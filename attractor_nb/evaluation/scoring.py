@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -16,10 +17,9 @@ from attractor_nb.evaluation.evaluation_rows import EvaluationRow
 from attractor_nb.evaluation.open_backends import OpenBackends
 from attractor_nb.evaluation.scorers import UNMEASURED, Judged, Score, Scorer, error_words
 from attractor_nb.evaluation.versions import version_of
-from attractor_nb.maps.row_run import WHOLE_RESPONSE
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.record import Record, decoder_of
-from attractor_nb.model.vocabulary.value_forms import named_value
+from attractor_nb.model.vocabulary.value_forms import WHOLE_RESPONSE, named_value
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.stored_execution import load_execution
 from attractor_nb.storage.files.atomic import read_plain_file
@@ -59,6 +59,7 @@ class ScoreLine(Record, frozen=True):
     version: str  #: Its version; empty when unknown.
     scores: tuple[Score, ...]
     of: str = ""  #: The output that was judged; empty where that is unknown.
+    is_lower_better: bool = False  #: A smaller number is better.
 
 
 @dataclass(slots=True)
@@ -121,7 +122,10 @@ class Scoring:
             if known is None:
                 made = asyncio.create_task(self._made(scorer, judged, problem), context=self._around.copy())
                 known = tuple(await made)
-                lines.append(ScoreLine(result.run_id, result.row, scorer.name, scorer.version, known, of))
+                line = ScoreLine(
+                    result.run_id, result.row, scorer.name, scorer.version, known, of, scorer.is_lower_better
+                )
+                lines.append(line)
             found += known
         self.scores[result.row] = found
         if lines and self._log is not None:
@@ -171,13 +175,18 @@ class Scoring:
 
 def read_lines(log: ScoreLog) -> Iterable[ScoreLine]:
     """Stored scores that count: unmeasured ones are made again."""
+    return (line for line in _lines(log) if all(score.state != UNMEASURED for score in line.scores))
+
+
+def stored_lines(directory: Path) -> list[ScoreLine]:
+    """All scores of a directory, in the order in which they were stored."""
+    return list(_lines(ScoreLog(directory, is_synced=False)))
+
+
+def _lines(log: ScoreLog) -> Iterable[ScoreLine]:
     for plain in log.read():
-        try:
-            line = ScoreLine.from_plain(plain)
-        except ValueError:
-            continue
-        if all(score.state != UNMEASURED for score in line.scores):
-            yield line
+        with suppress(ValueError):
+            yield ScoreLine.from_plain(plain)
 
 
 def read_head(directory: Path) -> tuple[EvaluationHead, list[EvaluationRow]]:

@@ -15,9 +15,10 @@ from attractor_nb.errors import GraphChanged, InputsChanged, NoSuchRow, OptionEr
 from attractor_nb.interviewers import DeferredInterviewer
 from attractor_nb.maps.map_view import MapView, map_html, map_summary, rows_table
 from attractor_nb.maps.map_work import MapWork, RowFollower, read_rows, session_of
-from attractor_nb.maps.row_run import ROWS, STAGES, WHOLE_RESPONSE, RowTask, Shipment, shipment_of, ships_rows
+from attractor_nb.maps.row_run import ROWS, STAGES, RowTask, Shipment, shipment_of, ships_rows
 from attractor_nb.maps.stored_map import RowCheck, check_outputs
 from attractor_nb.model.states import recorded_status
+from attractor_nb.model.vocabulary.value_forms import WHOLE_RESPONSE
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.begin import Injected, backend_facts, describe_backend, first_marks, seams_of
 from attractor_nb.runtime.chosen_plugs import (

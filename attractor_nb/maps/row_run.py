@@ -27,7 +27,7 @@ from attractor_nb.model.events import PipelineFailed
 from attractor_nb.model.row_result import RowResult, RowStatus
 from attractor_nb.model.states import ENDED
 from attractor_nb.model.stop import is_shortage
-from attractor_nb.model.vocabulary.value_forms import named_value
+from attractor_nb.model.vocabulary.value_forms import row_output
 from attractor_nb.processes import CommandOutput, LocalProcesses
 from attractor_nb.redaction import holds_secret, redacted
 from attractor_nb.runtime.begin import Injected, RunStart, begin, seams_of
@@ -46,7 +46,7 @@ from attractor_nb.workers.perform import named_backend, opened, perform_as
 from attractor_nb.workers.task import StageReport, StageTask
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 
     from attractor_nb.cassettes import Tape
     from attractor_nb.decisions.planning.plan import Plan
@@ -60,8 +60,6 @@ if TYPE_CHECKING:
 LOGGER = own_logger(__name__)
 REASON_CHARS = 2_000
 """The whole reason is in the row's directory."""
-WHOLE_RESPONSE: Final = "last_stage.response"
-"""Output of a row: the whole response of its last stage; ``last_response`` is only the beginning."""
 _ABSENT = object()
 
 
@@ -199,17 +197,14 @@ def row_result(task: RowTask, result: RunResult, directory: str | None = None) -
         usage=result.usage,
         saved=result.saved,
         is_unmeasured=result.is_unmeasured,
-        outputs={key: value for key in task.outputs if (value := _output(result.context.get, key)) is not _ABSENT},
+        outputs=_outputs(result, task.outputs),
         marks=result.marks,
     )
 
 
-def _output(get: Callable[[str, Any], Any], key: str) -> Any:
-    value = named_value(get, key, _ABSENT)
-    if value is _ABSENT and key == WHOLE_RESPONSE:
-        value = get(f"{get('last_stage', '')}.response", _ABSENT)
-        return get("tool.output", _ABSENT) if value is _ABSENT else value
-    return value
+def _outputs(result: RunResult, keys: Iterable[str]) -> dict[str, Any]:
+    found = {key: row_output(result.context.get, key, _ABSENT) for key in keys}
+    return {key: value for key, value in found.items() if value is not _ABSENT}
 
 
 def _row_status(result: RunResult) -> RowStatus:

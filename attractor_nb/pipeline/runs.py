@@ -44,7 +44,7 @@ class RunRow(Resumable):
             RunNotFound: It is none any more.
             CheckpointCorrupt: It is damaged; says what can be saved.
         """
-        if self.kind == "map":
+        if self.is_map:
             return runs(self.logs_root)
         from attractor_nb.pipeline.run import Run  # noqa: PLC0415 - a list needs no engine
 
@@ -145,7 +145,7 @@ class RunTable(DisplayedTable, Sequence[RunRow]):
             tag: A tag, or several that it must all have.
             since: When it began, or later: a time, ``"2026-11-01"``, or an age as ``"24h"``.
             text: Occurs in any column.
-            kind: ``run`` or ``map``.
+            kind: ``run``, ``map`` or ``evaluation``.
             **unknown: Any other keyword: an error that names the nearest condition.
 
         Raises:
@@ -223,7 +223,7 @@ class RunTable(DisplayedTable, Sequence[RunRow]):
         return lasting._repr_mimebundle_(include, exclude)
 
     def _notes(self) -> list[str]:
-        stopped = next((index for index, row in enumerate(self) if row.is_resumable and row.kind == "run"), None)
+        stopped = next((index for index, row in enumerate(self) if row.is_resumable and not row.is_map), None)
         if stopped is None:
             return []
         status, place = self[stopped].status, self[stopped].logs_root.as_posix()

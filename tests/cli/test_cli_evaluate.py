@@ -413,3 +413,9 @@ def test_an_evaluation_is_not_continued_as_a_map(command, tickets):
     assert "kept is an evaluation: as a map its rows would run without being scored" in ended.err
     assert "hint: `attractor-nb evaluate --resume DIR --scorers MODULE:NAME`" in ended.err
     assert not [place for place in (tickets / "kept").glob("row-*") if (place / "events.jsonl").exists()]
+
+
+def test_runs_lists_an_evaluation_as_one(command, tickets):
+    assert command(*RUN, "own_checks:good", "--out", "kept/scored").code == 0
+    (listed,) = json.loads(command("runs", "--runs-dir", "kept", "--json").out)
+    assert (listed["kind"], listed["stages"]) == ("evaluation", 4)

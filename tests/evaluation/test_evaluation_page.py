@@ -109,29 +109,36 @@ def test_a_row_has_its_scores_output_expected_answer_and_reason(evaluation, tmp_
 
 def test_the_page_needs_no_network_and_runs_its_own_script_alone(evaluation, tmp_path):
     page, text = exported(evaluation, tmp_path)
-    assert [attrs for tag, attrs in page.tags if tag == "script"] == [{"type": "module"}]
+    assert [attrs for tag, attrs in page.tags if tag == "script"] == [
+        {"type": "application/json", "class": "am-data"},
+        {"type": "module"},
+    ]
     assert not [attrs for _, attrs in page.tags if {"src", "href", "srcset", "action"} & attrs.keys()]
     assert not [name for _, attrs in page.tags for name in attrs if name.startswith("on")]
     assert "img" not in {tag for tag, _ in page.tags}
     assert str(tmp_path) not in text
 
 
+def embedded(text):
+    """The values of a page's rows."""
+    return json.loads(text.partition('class="am-data">')[2].partition("</script>")[0])
+
+
 def test_the_drawing_knows_the_rows_of_its_edges_and_stages(evaluation, tmp_path):
-    page, _ = exported(evaluation, tmp_path)
-    (graph,) = [attrs for _, attrs in page.tags if "data-ways" in attrs]
-    ways = json.loads(graph["data-ways"])
+    page, text = exported(evaluation, tmp_path)
+    ways = embedded(text)["ways"]
     ids = [row["row"] for row in page.rows]
-    assert [ids[place] for place in ways["edges"]["1"]] == ["broken", "fine"]
-    assert [ids[place] for place in ways["edges"]["2"]] == ["bad"]
-    assert [ids[place] for place in ways["stages"]["escalate"]] == ["bad"]
+    assert [ids[place] for place in ways["edge 1"]] == ["broken", "fine"]
+    assert [ids[place] for place in ways["edge 2"]] == ["bad"]
+    assert [ids[place] for place in ways["stage escalate"]] == ["bad"]
     drawn = {attrs["data-edge"] for _, attrs in page.tags if "data-edge" in attrs}
     assert drawn == {"0", "1", "2", "3", "4"}
 
 
 def test_the_drawing_is_left_out_where_it_is_not_wanted_or_nothing_passes(evaluation, tmp_path):
-    assert "data-ways=" not in exported(evaluation, tmp_path, graph=False)[1]
+    assert not embedded(exported(evaluation, tmp_path, graph=False)[1])["ways"]
     numbers = evaluation.rescore({"size": size})
-    assert "data-ways=" not in exported(numbers, tmp_path)[1]
+    assert not embedded(exported(numbers, tmp_path)[1])["ways"]
     with pytest.raises(OptionError, match="size is a number"):
         exported(numbers, tmp_path, graph=True)
 

@@ -195,6 +195,21 @@ def test_a_map_is_not_resumed_as_a_run(kept):
         kept.where(kind="map")[0].resume()
 
 
+def test_an_evaluation_is_listed_as_one_with_its_rows(kept):
+    pipeline = Pipeline(TEXT, backend="simulated")
+    rows = [{"n": "1"}, {"n": "2"}]
+    pipeline.evaluate(rows, {"any": lambda output: True}, inputs=["n"], wait=True, map_dir="kept/scored")
+    for table in (runs("kept"), runs("kept")):  # read, and read from what is kept of it
+        (row,) = table.where(kind="evaluation")
+        assert (row.logs_root.name, row.kind, row.is_map) == ("scored", "evaluation", True)
+        assert names(table.where(kind="map")) == ["rows"]
+        assert "2 rows" in str(table.where(kind="evaluation"))
+    assert names(row.load()) == ["row-00000", "row-00001"]
+    with pytest.raises(RunError, match="is an evaluation") as refused:
+        row.resume()
+    assert "resume_evaluation(directory, scorers)" in str(refused.value)
+
+
 def test_a_table_is_a_sequence(kept):
     assert isinstance(kept[:2], RunTable)
     assert kept == list(kept)

@@ -201,7 +201,7 @@ def _seconds(moment: str) -> float:
 
 
 def _readable(service: RunService, run_id: str, summary: RunSummary) -> Run | None:
-    if summary.kind != "run":
+    if summary.is_map:
         return None
     try:
         return service.run(run_id)
@@ -389,9 +389,9 @@ def all_questions(service: RunService, summaries: Sequence[RunSummary]) -> Quest
     more = 0
     for summary in summaries:
         run_id = summary.logs_root.name
-        if summary.kind == "run" and run_id not in live and (summary.is_live or summary.is_resumable):
+        if not summary.is_map and run_id not in live and (summary.is_live or summary.is_resumable):
             asking.append((run_id, summary))
-        elif summary.kind == "map":
+        elif summary.is_map:
             rows, unread = _readable_rows(summary)
             asking += [(row_id(run_id, row.logs_root.name), row) for row in rows]
             more += unread
@@ -489,7 +489,7 @@ def _readable_gate(service: RunService, run_id: str, summary: RunSummary) -> lis
 
 def _stored(service: RunService, run_id: str, summary: RunSummary) -> list[WaitingQuestion]:
     """The open questions in the log of a run that this server does not work on."""
-    if not (summary.is_live or summary.is_resumable) or summary.kind != "run":
+    if not (summary.is_live or summary.is_resumable) or summary.is_map:
         return []
     resumed = f"{way_to_resume(service.root, run_id)} asks it again"
     if summary.is_live:

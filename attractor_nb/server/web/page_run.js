@@ -24,7 +24,8 @@ const RUN_WORDS_OF = { waiting: __("waits for an answer"), running: __("runs"), 
 const newsOf = ({ questions, states, is_live: isLive, is_here: isHere }) => JSON.stringify([questions, states, isLive, isHere]);
 const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
-export function showRun(server, id, el, { go, way }) {
+// `isBeside` says that the run stands beside something else, whose page and keys it leaves alone.
+export function showRun(server, id, el, { go, way, isBeside = false }) {
   const title = make("h1", "ap-title", id, { tabIndex: -1 });
   const facts = make("p", "ap-facts");
   const buttons = make("div", "ap-buttons");
@@ -92,7 +93,7 @@ export function showRun(server, id, el, { go, way }) {
     showView();
     showStatus(status);
     lookAtAnswers();
-    title.focus({ preventScroll: true });
+    if (!isBeside) title.focus({ preventScroll: true });
     later();
   }
 
@@ -163,7 +164,7 @@ export function showRun(server, id, el, { go, way }) {
     const mark = next.line.status === "waiting" ? __("waits for an answer") : RUN_WORDS_OF[next.status] || next.status;
     const name = drawing.caption || next.name || id;
     title.textContent = name;
-    document.title = `${name}: ${mark} · attractor_nb`;
+    if (!isBeside) document.title = `${name}: ${mark} · attractor_nb`;
     const where = next.is_live && !next.is_here ? __("run by another process") : "";
     const why = next.is_live || next.status === "failed" ? "" : next.reason;
     facts.replaceChildren(make("span", "ap-id", id));

@@ -160,7 +160,7 @@ def gates(base: str | Path = DEFAULT_RUNS_BASE) -> Inbox:
         if not (summary.is_resumable or summary.is_live) or summary.logs_root.absolute() in places:
             continue
         try:
-            found += _questions_of(summary) if summary.kind == "run" else _questions_of_rows(summary, places, notes)
+            found += _questions_of_rows(summary, places, notes) if summary.is_map else _questions_of(summary)
         except (RunError, StorageError) as error:
             notes.append(f"{summary.logs_root.name} cannot be read: {error.message}")
     return Inbox(tuple(found), tuple(notes))

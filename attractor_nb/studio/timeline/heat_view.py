@@ -349,7 +349,7 @@ def _past_of(given: Any) -> Execution:
     place = given.logs_root if isinstance(given, RunSummary) else given
     if not isinstance(place, str | Path):
         raise OptionError(f"{given!r:.60} is no run", hint="a Run, a row of runs(), or a run directory")
-    if isinstance(given, RunSummary) and given.kind == "map":
+    if isinstance(given, RunSummary) and given.is_map:
         raise RunError("it is a map", hint="its rows are runs: heat(row.load())")
     from attractor_nb.runtime.stored_execution import load_execution  # noqa: PLC0415 - an engine is loaded only where a run is read
 
