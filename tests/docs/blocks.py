@@ -62,7 +62,8 @@ def blocks_of(page: Path) -> Iterator[Block]:
         body = re.sub(rf"^{indent}", "", body, flags=re.MULTILINE)
         rules = tuple(re.findall(r"\w+", words)) if kind == "lint" else ()
         reason = words if kind == "not run" else ""
-        yield Block(page.name, text.count("\n", 0, found.start(4)) + 1, language, body, reason, rules)
+        name = page.resolve().relative_to(REPOSITORY / "docs").as_posix()
+        yield Block(name, text.count("\n", 0, found.start(4)) + 1, language, body, reason, rules)
 
 
 def run_blocks(page: Path, names: dict[str, object]) -> Iterator[tuple[int, str, str]]:

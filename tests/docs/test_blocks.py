@@ -16,13 +16,13 @@ from attractor_nb.model.calls.providers import PROVIDERS
 from tests import warm
 from tests.docs.blocks import REPOSITORY, blocks_of
 
-PAGES = [page for page in sorted((REPOSITORY / "docs").glob("*.md")) if page.stem not in {"rules", "errors"}]
+PAGES = [page for page in sorted((REPOSITORY / "docs").rglob("*.md")) if page.stem not in {"rules", "errors"}]
 """The generated pages of malformed and bad sources have tests of their own."""
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 PYTHON = {
-    page.name: found
-    for page in PAGES
-    if (found := [block for block in BLOCKS if block.page == page.name and block.language == "python"])
+    name: found
+    for name in dict.fromkeys(block.page for block in BLOCKS)
+    if (found := [block for block in BLOCKS if block.page == name and block.language == "python"])
 }
 OUTPUT = {"", "text", "diff"}
 KEYS = {key for provider in PROVIDERS for key in provider.keys}
