@@ -26,7 +26,7 @@ from attractor_nb.cli.source_inputs import check_output, read_pipeline
 from attractor_nb.errors import OptionError
 from attractor_nb.evaluation.comparison import EvaluationComparison, compare_scored
 from attractor_nb.evaluation.scored_rows import ScoredRows, read_baseline
-from attractor_nb.evaluation.scoring import read_head
+from attractor_nb.evaluation.scoring import check_evaluation
 from attractor_nb.model.texts import did_you_mean, no_such_key
 from attractor_nb.pipeline.load_pipeline import load_pipeline
 from attractor_nb.storage.files.user_files import write_file
@@ -154,7 +154,7 @@ def resume_evaluation(
         raise OptionError(
             "an evaluation continues in its own directory", hint="--out FILE.jsonl or FILE.csv writes its results"
         )
-    read_head(directory)  # what is no evaluation says so before its pipeline is looked for
+    check_evaluation(directory)  # what is no evaluation says so before its pipeline is looked for
     pipeline = read_pipeline(file) if file else load_pipeline(directory)
     scorers = named_scorers(own.scorers, pipeline)
     check_output(of_map.results_file, file or None, own.baseline_file)

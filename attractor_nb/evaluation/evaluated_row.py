@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from attractor_nb.model.row_result import RowResult
 
 VALUE_CHARS: Final = 60
+_READ_CHARS: Final = 50_000
+"""Characters of a value that are searched for secrets: a secret that begins in the shown ones ends in these."""
 _DOTS: Final = {True: "●", False: "○"}
 
 
@@ -102,4 +104,4 @@ def dots(row: EvaluatedRow) -> str:
 
 def short_text(value: object) -> str:
     """The first words of a value, without secrets."""
-    return first_words(one_line(redacted(value_text(value))), VALUE_CHARS)
+    return first_words(one_line(redacted(value_text(value)[:_READ_CHARS])), VALUE_CHARS)

@@ -15,9 +15,11 @@ from attractor_nb.model.vocabulary.value_forms import WHOLE_RESPONSE
 from attractor_nb.views.display import Displayed
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
     from pathlib import Path
 
+    from attractor_nb.evaluation.evaluation_rows import EvaluationRow
+    from attractor_nb.evaluation.scoring import EvaluationHead
     from attractor_nb.maps.map_view import MapView
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.prepare.run_options import EvaluationOptions
@@ -108,17 +110,23 @@ def start_evaluation(
         request: The options of the map.
         own: The options of the evaluation.
     """
+    return begin_evaluation(pipeline, read_rows(rows, pipeline, own.inputs), scorers, request, own)
+
+
+def begin_evaluation(
+    pipeline: Definition, rows: Sequence[EvaluationRow], scorers: object, request: MapRequest, own: EvaluationOptions
+) -> EvaluationRun:
+    """Begin an evaluation of rows that were read; see ``start_evaluation``."""
     _check(request, own.repeat)
-    found = read_rows(rows, pipeline, own.inputs)
     scoring = Scoring(
         pipeline,
-        found,
+        rows,
         read_scorers(scorers),
         own.repeat,
         check_output(WHOLE_RESPONSE if own.output is None else own.output),
         request.of_rows.durability == "full",
     )
-    params = [row.inputs for _ in range(own.repeat) for row in found]
+    params = [row.inputs for _ in range(own.repeat) for row in rows]
     return EvaluationRun(start_map(pipeline, params, _following(request, scoring)), scoring)
 
 
@@ -131,6 +139,7 @@ def continue_evaluation(
     failed: str,
     on_graph_change: str,
     output: OutputSpec | None = None,
+    stored: tuple[EvaluationHead, list[EvaluationRow]] | None = None,
 ) -> EvaluationRun:
     """Continue an evaluation: rows that ended are not run again, and scores that are stored are not made again.
 
@@ -142,8 +151,9 @@ def continue_evaluation(
         failed: ``keep`` rows that failed, or ``retry`` them.
         on_graph_change: Rule for another graph than the one that ran.
         output: The output to judge; None for the same. A function has to be given again.
+        stored: Its head and rows, if the caller has read them.
     """
-    head, rows = read_head(path)
+    head, rows = stored or read_head(path)
     judged = head.output if output is None else check_output(output)
     if not judged:
         raise OptionError(

@@ -189,6 +189,16 @@ def _lines(log: ScoreLog) -> Iterable[ScoreLine]:
             yield ScoreLine.from_plain(plain)
 
 
+def check_evaluation(directory: Path) -> None:
+    """Refuse a directory that holds no evaluation.
+
+    Raises:
+        RunNotFound: No evaluation is there.
+    """
+    if not all((directory / name).is_file() for name in (EVALUATION_NAME, ROWS_NAME)):
+        raise RunNotFound(f"{directory} holds no evaluation", hint="name the directory that evaluate(…) made")
+
+
 def read_head(directory: Path) -> tuple[EvaluationHead, list[EvaluationRow]]:
     """The head and the rows of the evaluation of a directory.
 
@@ -196,10 +206,9 @@ def read_head(directory: Path) -> tuple[EvaluationHead, list[EvaluationRow]]:
         RunNotFound: No evaluation is there.
         CheckpointCorrupt: A file of it is damaged.
     """
-    data = read_plain_file(directory / EVALUATION_NAME, max_bytes=_MAX_BYTES)
-    lines = read_plain_file(directory / ROWS_NAME, max_bytes=_MAX_BYTES)
-    if data is None or lines is None:
-        raise RunNotFound(f"{directory} holds no evaluation", hint="name the directory that evaluate(…) made")
+    check_evaluation(directory)
+    data = read_plain_file(directory / EVALUATION_NAME, max_bytes=_MAX_BYTES) or b""
+    lines = read_plain_file(directory / ROWS_NAME, max_bytes=_MAX_BYTES) or b""
     try:
         head = decoder_of(EvaluationHead).decode(data)
         decoder = decoder_of(EvaluationRow)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, cast
 from attractor_nb.errors import OptionError, ValidationError
 from attractor_nb.evaluation.comparison import EvaluationComparison, compare_scored
 from attractor_nb.evaluation.evaluation_rows import read_rows
-from attractor_nb.evaluation.evaluation_run import EvaluationRun, continue_evaluation, start_evaluation
+from attractor_nb.evaluation.evaluation_run import EvaluationRun, begin_evaluation, continue_evaluation
 from attractor_nb.evaluation.scorers import read_scorers
 from attractor_nb.evaluation.scoring import read_head
 from attractor_nb.maps.map_launch import new_directory
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.evaluation.evaluation import Evaluation
     from attractor_nb.evaluation.evaluation_rows import EvaluationRow
+    from attractor_nb.evaluation.scoring import EvaluationHead
     from attractor_nb.maps.map_launch import MapRequest
     from attractor_nb.runtime.prepare.run_options import EvaluationOptions
 
@@ -169,10 +170,13 @@ def comparison_steps(
         own = replace(request.of_map.own, map_dir=None if is_map(place) else place)
         asked = replace(request.of_map, own=own, of_rows=of_rows)
         if own.map_dir is None:
-            _check_same(place, rows[name], request)
-            run = continue_evaluation(each, place, scorers, asked, failed="keep", on_graph_change="error")
+            stored = read_head(place)
+            _check_same(place, stored, rows[name], request)
+            run = continue_evaluation(
+                each, place, scorers, asked, failed="keep", on_graph_change="error", stored=stored
+            )
         else:
-            run = start_evaluation(each, [row.columns for row in rows[name]], scorers, asked, request.own)
+            run = begin_evaluation(each, rows[name], scorers, asked, request.own)
         evaluations[name] = yield run
         if evaluations[name].map.unfinished:
             reason = evaluations[name].map.reason
@@ -185,11 +189,16 @@ def comparison_steps(
     return compare_scored(baseline, list(scored.values()), notes=notes, evaluations=evaluations)
 
 
-def _check_same(place: Path, rows: Sequence[EvaluationRow], request: CompareRequest) -> None:
+def _check_same(
+    place: Path,
+    stored: tuple[EvaluationHead, Sequence[EvaluationRow]],
+    rows: Sequence[EvaluationRow],
+    request: CompareRequest,
+) -> None:
     """Refuse to continue an evaluation of other rows or repeats: its scores are no answer to what is asked now."""
-    head, stored = read_head(place)
+    head, found = stored
     for what, is_same in (
-        ("rows", [row.to_plain() for row in stored] == [row.to_plain() for row in rows]),
+        ("rows", [row.to_plain() for row in found] == [row.to_plain() for row in rows]),
         ("repeats", head.repeat == request.own.repeat),
     ):
         if not is_same:

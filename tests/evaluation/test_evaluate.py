@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import os
 import threading
 from collections import Counter
 
 import pytest
 
 from attractor_nb import Outcome, Pipeline
+from attractor_nb.backends.llm.tools.file_tools import ToolProblem, resolved_parts
 from attractor_nb.errors import OptionError, RunNotFound
 from attractor_nb.evaluation import contains, cost, equals, json_schema, latency, matches, route, visits
 from attractor_nb.model.calls.call_content import Response
@@ -42,6 +44,19 @@ def pipeline(tmp_path):
 
 def correct(output, expected):
     return output == expected
+
+
+def test_tools_of_models_read_no_expected_answer_and_no_other_user_does(pipeline, tmp_path):
+    directory = tmp_path / "kept"
+    evaluation = pipeline.evaluate(ROWS, correct, wait=True, map_dir=directory, isolation="workspace")
+    workspace = directory / "row-00000" / "workspace"
+    assert (workspace.is_dir(), evaluation.directory) == (True, directory)
+    for name in ("evaluation-rows.jsonl", "scores.jsonl"):
+        assert (directory / name).stat().st_mode & 0o777 == 0o600
+        for root in (workspace, directory / "row-00000", directory, tmp_path):
+            for path in (str(directory / name), os.path.relpath(directory / name, root)):
+                with pytest.raises(ToolProblem):
+                    resolved_parts(path, root)
 
 
 def length(output):

@@ -20,6 +20,7 @@ from attractor_nb.evaluation import (
     route,
     visits,
 )
+from attractor_nb.evaluation.evaluated_row import short_text
 
 TEXT = """digraph triage {
     inputs="ticket"
@@ -173,6 +174,11 @@ def test_a_plain_false_has_a_reason_that_says_so(tmp_path):
     assert "correct is false; kind: it is rude" in str(evaluation)
     alone = pipeline.evaluate([{"ticket": "a"}], {"correct": lambda output: False}, wait=True)
     assert "correct is false" in alone.export_html(tmp_path / "page.html").read_text()
+
+
+def test_a_secret_across_the_end_of_what_is_shown_is_hidden():
+    key = "sk-proj-" + "aB3" * 30
+    assert "sk-proj" not in short_text("x" * 40 + " " + key + " y" * 3_000_000)
 
 
 def test_a_function_that_makes_a_scorer_is_no_scorer(tmp_path):

@@ -57,23 +57,37 @@ def _any_of(name: str, words: tuple[str, ...]) -> str:
     return f"(?P<{name}>{'|'.join(map(_written, words))})"
 
 
+def _rest_of(name: str, words: tuple[str, ...]) -> str:
+    """The pattern of marks whose first character has been read."""
+    rests: dict[str, list[str]] = {}
+    for word in words:
+        first = re.escape(word[0])
+        rests.setdefault(first, []).append(_written(word)[len(first) :])
+    found = "|".join(f"(?<={first})(?:{'|'.join(rest)})" for first, rest in rests.items())
+    return f"(?P<{name}>{found})"
+
+
 def _name_of(mark: str) -> str:
     """A mark unchanged among the pairs: in small letters, a tag without blanks and attributes."""
     return _INSIDE_OF_TAG.sub(">", mark.lower())
 
 
+_LINE_BEGINS: Final = "|".join(f"(?<=^{' ' * blanks}[`~])" for blanks in range(4))
+# A pattern that begins with a set of characters is searched for at 3 ns a character, in place of 80.
 _MARK: Final = re.compile(
-    "|".join(
+    r"[<\[◁`~](?=[a-z/|`~])(?:"
+    + "|".join(
         [
-            r"(?P<fence>^[ ]{0,3}(?:`{3,}|~{3,}))",
-            _any_of("opening", _OPENINGS),
-            _any_of("closing", _CLOSINGS),
-            _any_of("aside", _ASIDE_OPENINGS),
-            _any_of("aside_end", _ASIDE_CLOSINGS),
-            _any_of("end", (_ANSWER_ENDS,)),
-            _CHANNEL,
+            rf"(?P<fence>(?:{_LINE_BEGINS})(?:(?<=`)`{{2,}}|(?<=~)~{{2,}}))",
+            _rest_of("opening", _OPENINGS),
+            _rest_of("closing", _CLOSINGS),
+            _rest_of("aside", _ASIDE_OPENINGS),
+            _rest_of("aside_end", _ASIDE_CLOSINGS),
+            _rest_of("end", (_ANSWER_ENDS,)),
+            f"(?<=<){_CHANNEL.removeprefix('<')}",
         ]
-    ),
+    )
+    + ")",
     re.IGNORECASE | re.MULTILINE,
 )
 PATTERNS: Final = {
@@ -254,7 +268,7 @@ class _Scan:
 
         A line in it that only ends reasoning, which nothing in it began, ends that: the block was the reasoning's.
         """
-        mark = fence["fence"].strip()
+        mark = fence.group()
         end = re.compile(rf"^ {{0,3}}{re.escape(mark[0])}{{{len(mark)},}}[ \t]*$", re.MULTILINE)
         found = end.search(self._text, fence.end())
         if found is None:
