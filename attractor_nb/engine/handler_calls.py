@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import linecache
+import re
 import traceback
 from collections import deque
 from pathlib import Path
@@ -113,6 +114,8 @@ MAX_CHARACTERS: Final = 60_000
 """Of the tracebacks of an attempt; its model may call a tool that fails again and again."""
 _OURS: Final = str(Path(__file__).parents[1]) + "/"
 _OF_PYTHON: Final = str(Path(traceback.__file__).parent) + "/"
+_OF_A_CELL: Final = re.compile(r"[/\\]ipykernel_\d+[/\\]|^<ipython-input-")
+"""File of a notebook's cell: its name is another one in each kernel."""
 _INSTALLED: Final = ("/site-packages/", "/dist-packages/")
 
 
@@ -169,7 +172,8 @@ def _user_line(beginning: TracebackType) -> str:
     code, failed = own.tb_frame.f_code, own.tb_lineno
     lines = linecache.getlines(code.co_filename, own.tb_frame.f_globals)
     shown = range(max(1, failed - LINES_AROUND), min(len(lines), failed + LINES_AROUND) + 1)
-    head = f"{code.co_filename}:{failed}, in {code.co_name}\n"
+    file = "cell" if _OF_A_CELL.search(code.co_filename) else code.co_filename
+    head = f"{file}:{failed}, in {code.co_name}\n"
     marked = (
         f"{'>' if number == failed else ' '} {number}  {lines[number - 1].rstrip()}"[:MAX_LINE] for number in shown
     )

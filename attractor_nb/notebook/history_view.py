@@ -15,39 +15,43 @@ import traitlets
 
 from attractor_nb.errors import AttractorError, RunNotFound
 from attractor_nb.maps.compare_maps import MapComparison
+from attractor_nb.model.states import shown_status
 from attractor_nb.pipeline.compare import diff
 from attractor_nb.pipeline.runs import RunRow, RunTable
 from attractor_nb.redaction import redacted
 from attractor_nb.studio.compare.compare_runs import PLAIN_TEXT_CHARS
 from attractor_nb.studio.compare.comparison_page import comparison_values
-from attractor_nb.studio.history.history_table import run_plain
-from attractor_nb.studio.history.waiting_gates import shown_place
+from attractor_nb.studio.history.history_table import mark_of, run_plain, state_of
+from attractor_nb.studio.history.waiting_gates import questions_of, shown_place
 from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.frontend import script, widget_styles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from attractor_nb.notebook.view_actions import OpenViews
     from attractor_nb.pipeline.run import Run
 
 
 class HistoryRequests:
     """Does what a view asks of a table of runs, and says what came of it. Knows no widget."""
 
-    def __init__(self, table: RunTable) -> None:
+    def __init__(self, table: RunTable, views: OpenViews | None = None) -> None:
+        """Serve a table; ``views`` makes the live views of the runs that are opened, without it they are pictures."""
         self.table = table
+        self._views = views
         self.resumed: dict[str, Run] = {}
 
     def rows(self) -> list[dict[str, Any]]:
         """The displayed values of each run; one that was resumed here is followed until the list ends."""
         rows = [run_plain(index, row, shown_place(row.logs_root)) for index, row in enumerate(self.table)]
-        return [{**row, "is_live": True} if row["key"] in self.resumed else row for row in rows]
+        return [{**row, **_standing(self.resumed[row["key"]])} if row["key"] in self.resumed else row for row in rows]
 
     def answer(self, message: Mapping[str, Any]) -> dict[str, Any] | None:
         """Do what a message asks; what is said of it, or None for nothing. The table is read again."""
         kind, key = str(message.get("kind", "")), str(message.get("key", ""))
         doing: dict[str, Callable[[RunRow], dict[str, Any]]] = {
-            "open": _opened,
+            "open": self._open,
             "resume": self._resume,
             "tag": lambda row: _tagged(row, row.tag(str(message.get("tag", ""))), "tag", message),
             "untag": lambda row: _tagged(row, row.untag(str(message.get("tag", ""))), "untag", message),
@@ -73,11 +77,29 @@ class HistoryRequests:
                 return row
         raise RunNotFound(f"run {key} no longer exists", hint="the list is out of date: refresh it")
 
+    def _open(self, row: RunRow) -> dict[str, Any]:
+        found = row.load()
+        title = f"{row.pipeline_name or 'run'} · {row.logs_root.name}"
+        if isinstance(found, RunTable):
+            return {"title": title, "words": str(found), "call": f'runs("{redacted(shown_place(row.logs_root))}")'}
+        if self._views is None:
+            return {"title": title, "call": _loading(row), **_drawn(found)}
+        here = self._views.run_here(found.id)
+        if here is not None:
+            view = self._views.view_of(here) or self._views.open(here, is_joined=True)
+            return {"title": title, "place": view.key, "call": _loading(row)}
+        view = self._views.open(found)
+        for asked in questions_of(row):
+            view.offer(asked)
+        return {"title": title, "place": view.key, "call": _loading(row)}
+
     def _resume(self, row: RunRow) -> dict[str, Any]:
-        # Its gates wait in the inbox; a handler of the kernel must not be kept.
-        self.resumed[row.logs_root.name] = row.resume(is_shown=False, interviewer="deferred")
-        words = "It is active; this list follows it. Its questions are in gates()."
-        return {"title": f"Resumed {row.logs_root.name}", "words": words, "call": f"{_loading(row)}.resume()"}
+        # A handler of the kernel must not be kept: its gates wait for a click, or for an answer in the inbox.
+        run = self.resumed[row.logs_root.name] = row.resume(is_shown=False, interviewer="deferred")
+        said = {"title": f"Resumed {row.logs_root.name}", "call": f"{_loading(row)}.resume()"}
+        if self._views is None:
+            return {**said, "words": "It is active; this list follows it. gates() has its questions."}
+        return {**said, "place": self._views.open(run, is_joined=True).key}
 
 
 class HistoryView(anywidget.AnyWidget):
@@ -89,8 +111,8 @@ class HistoryView(anywidget.AnyWidget):
     caption = traitlets.Unicode().tag(sync=True)  #: The runs base, for screen readers.
     place = traitlets.Unicode().tag(sync=True)  #: The key that marks the static output.
 
-    def __init__(self, table: RunTable, place: str = "") -> None:
-        self._requests = HistoryRequests(table)
+    def __init__(self, table: RunTable, place: str = "", views: OpenViews | None = None) -> None:
+        self._requests = HistoryRequests(table, views)
         super().__init__(rows=self._requests.rows(), caption=shown_place(table.base), place=place)
         self.on_msg(self._on_message)
 
@@ -107,23 +129,18 @@ def _loading(row: RunRow) -> str:
     return f'Run.load("{redacted(shown_place(row.logs_root))}")'
 
 
-def _opened(row: RunRow) -> dict[str, Any]:
-    found = row.load()
-    title = f"{row.pipeline_name or 'run'} · {row.logs_root.name}"
-    if isinstance(found, RunTable):
-        return {"title": title, "words": str(found), "call": f'runs("{redacted(shown_place(row.logs_root))}")'}
-    words = f"{found}\n{found.details().partition(chr(10) * 2)[0]}"
+def _standing(run: Run) -> dict[str, Any]:
+    """The status of a run that was resumed here: the list of the disk is behind it for a moment."""
+    status = run.status
+    return {"is_live": True, "status": shown_status(status), "mark": mark_of(status), "state": state_of(status)}
+
+
+def _drawn(run: Run) -> dict[str, Any]:
+    """A run as words and a picture."""
+    words = f"{run}\n{run.details().partition(chr(10) * 2)[0]}"
     marks = {status.value: path for status, path in MARK_PATHS.items()}
-    states = {name: state.to_plain() for name, state in found.view.nodes.items()}
-    svg = found.to_svg()
-    return {
-        "title": title,
-        "words": redacted(words),
-        "call": _loading(row),
-        "svg": svg,
-        "marks": marks,
-        "states": states,
-    }
+    states = {name: state.to_plain() for name, state in run.view.nodes.items()}
+    return {"words": redacted(words), "svg": run.to_svg(), "marks": marks, "states": states}
 
 
 def _compared(a: RunRow, b: RunRow) -> dict[str, Any]:

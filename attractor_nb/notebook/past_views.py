@@ -46,7 +46,7 @@ class PastViews:
         from attractor_nb.notebook.history_view import HistoryView  # noqa: PLC0415 - the first imports widgets
 
         key = urandom(8).hex()
-        self._keep(key, HistoryView(table, key))
+        self._keep(key, HistoryView(table, key, self._presenter.open_runs()))
         html = table.table.to_html()
         display({"text/html": placed(key, html), "text/plain": str(table)}, raw=True)
 

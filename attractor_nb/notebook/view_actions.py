@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from attractor_nb.engine.gates import Gate
     from attractor_nb.model.events import Event
     from attractor_nb.model.graph import Graph
     from attractor_nb.pipeline.run import Run
@@ -118,6 +119,11 @@ class ShownRun(Protocol):
         ...
 
     @property
+    def gates(self) -> Sequence[Gate]:
+        """The questions that wait for an answer now."""
+        ...
+
+    @property
     def children(self) -> Mapping[str, ShownRun]:
         """The child runs of its stages by node, in a branch by ``branch/node``."""
         ...
@@ -172,7 +178,7 @@ class OpenViews(Protocol):
         """The view of a run that is alive, or None."""
         ...
 
-    def open(self, run: ShownRun, *, is_followed: bool = False, key: str = "") -> Any:
+    def open(self, run: ShownRun, *, is_followed: bool = False, is_joined: bool = False, key: str = "") -> Any:
         """A view of a run."""
         ...
 

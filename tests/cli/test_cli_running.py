@@ -66,6 +66,22 @@ def test_a_failed_pipeline_ends_with_1_and_says_why(command, sources):
     assert "✕ check" in ended.err
 
 
+def test_a_failed_pipeline_ends_with_its_failed_stage_and_the_command_that_reruns_it(command, sources):
+    (sources / "failing.dot").write_text(
+        "digraph { start [shape=Mdiamond]; done [shape=Msquare]; load [shape=parallelogram,"
+        ' tool_command="seq 1 30; echo no such table >&2; exit 1"]; start -> load -> done }'
+    )
+    ended = command("run", "failing.dot", "--trust")
+    lines = ended.err.splitlines()
+    told = lines[lines.index("load failed: the command ended with exit code 1: no such table") :]
+    assert told[1:4] == ["  output, last lines:", "    23", "    24"]
+    assert told[-4:-2] == ["  errors:", "    no such table"]
+    assert told[-2].startswith("A resume would run nothing: every stage is committed. A rewind to load runs it again;")
+    place = f".attractor/runs/{only_run(sources / '.attractor/runs').name}"
+    assert told[-1] == f"Rerun it with `attractor-nb resume {place} --from load`"
+    assert "load failed" not in ended.out
+
+
 def test_lint_errors_end_with_2_and_nothing_is_run(command, sources):
     ended = command("run", "broken.dot")
     assert ended.code == 2

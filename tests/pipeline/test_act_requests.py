@@ -231,3 +231,30 @@ def test_a_running_stage_is_told_by_a_click_and_the_answer_has_the_call(tmp_path
     assert "has ended" in inspector.answer({**request, "key": ""})["problem"]
     [line] = run.inspect("draft").messages
     assert (line.text, line.given_by) == ('Say "no"', "inspector")
+
+
+FAN = """digraph d { start [shape=Mdiamond] done [shape=Msquare]
+  fan [shape=component error_policy=fail_fast] a [prompt=x] b [prompt=x] join [shape=tripleoctagon]
+  start -> fan  fan -> a -> join  fan -> b -> join  join -> done }"""
+
+
+def test_the_failed_stage_of_a_branch_is_rerun_from_its_fan_out(tmp_path):
+    fails = [True]
+
+    def answer(node, prompt, context):
+        if node.id == "b" and fails:
+            raise ValueError("bad")
+        return "fine"
+
+    run = Pipeline(FAN, backend=answer).run(logs_root=tmp_path / "run")
+    run.result(WAIT)
+    inspector = InspectorActions(run)
+    found = inspector.actions("b", 1, "fan/b")
+    assert (found["at"], found["prompt"]) == ("fan", None)
+    assert (found["fork"]["why"], found["rewind"]["why"]) == ("", "")
+    assert found["rewind"]["call"].endswith('.rewind("fan")')
+    assert "at" not in inspector.actions("a", 1, "fan/a"), "it has not failed"
+    fails.clear()
+    acted = inspector.answer({"call": "rewind", "node": "b", "visit": 1, "branch": "fan/b"})
+    assert acted["said"]["words"] == "Rewound to before fan: the run continues."
+    assert inspector.run.result(WAIT).status == "success"

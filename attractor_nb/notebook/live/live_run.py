@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.notebook.view_actions import OpenViews, Output, ShownRun
+    from attractor_nb.studio.history.waiting_gates import WaitingGate
     from attractor_nb.views.state import Delta
 
 
@@ -91,6 +92,7 @@ class LiveRun:
         *,
         views: OpenViews | None = None,
         is_followed: bool = True,
+        is_joined: bool = False,
         output: Output | None = None,
         key: str = "",
         has_cards: bool = True,
@@ -104,6 +106,7 @@ class LiveRun:
             run: What to show.
             views: The views of the shell, for what is opened beside this one.
             is_followed: Whether it is about to start; otherwise it is shown in its current state.
+            is_joined: It is active already: each batch of its events shows the state that the run has by then.
             output: Where it is kept already.
             key: Of the place; a new one by default.
             has_cards: Whether its questions are shown here, and not by its interviewer.
@@ -120,6 +123,8 @@ class LiveRun:
         # A copy of what is active, for that changes in the engine's thread; nothing here shows attempts.
         self._view = copy.deepcopy(replace(run.view, attempts={})) if is_followed else run.view
         self._is_over = not is_followed
+        self._is_joined = is_joined
+        self._elsewhere: dict[str, WaitingGate] = {}
         self._started = 0.0
         self._kept_at = 0.0
         self._is_kept = True
@@ -136,6 +141,11 @@ class LiveRun:
             self.graph_view.show(self._view.to_plain())
         if is_followed:
             run.on_event(make_painter(self.paint, last=SESSION_ENDS, beat=self._beat).put)
+            if is_joined:
+                self._started = min((state.since for state in self._view.nodes.values() if state.since), default=0.0)
+                self._follow([])
+                for gate in run.gates:
+                    self._ask(gate.as_event())
         else:
             self._show_end()
         if output and is_inline:
@@ -206,10 +216,9 @@ class LiveRun:
                 self._end()
 
     def _follow(self, batch: list[Event]) -> None:
-        changes: list[Delta] = []
+        delta = self._folded(batch)
         tails: dict[str, str] = {}
         for event in batch:
-            changes.append(fold_event(self._view, event)[1])
             if output := _output_of(event):
                 name, text = output
                 tails[name] = (tails.pop(name, "") + text)[-TAIL_CHARS:]
@@ -224,7 +233,6 @@ class LiveRun:
                     self._is_kept = False
                 case _:
                     pass
-        delta = merge_deltas(changes)
         self._view.attempts.clear()  # nothing here shows them; a loop of many turns would fill the memory
         if tails:
             delta["tails"] = dict([*tails.items()][-TAILS:])
@@ -236,12 +244,25 @@ class LiveRun:
             self.graph_view.show(delta)
         self._keep()
 
+    def _folded(self, batch: list[Event]) -> Delta:
+        """Fold a batch into the state. Of a run that was joined the state is read anew: it has the batch already."""
+        if not self._is_joined:
+            return merge_deltas([fold_event(self._view, event)[1] for event in batch])
+        self._view = copy.deepcopy(replace(self.run.view, attempts={}))
+        return self._view.to_plain()
+
     def _ask(self, event: InterviewStarted) -> None:
         self._questions[event.question_id] = event
         self._is_kept = False
         if self._has_cards:
             about = " · ".join(part for part in (event.branch, event.stage, f"run {self.run.id}") if part)
             self.graph_view.ask(plain_question(event, about=about, resume=resume_call(self.run.logs_root)))
+
+    def offer(self, asked: WaitingGate) -> None:
+        """Show a question of the run, which no engine of this process works at; an answer is handed to its owner."""
+        self._elsewhere[asked.event.question_id] = asked
+        plain = plain_question(asked.event, about=f"{asked.gate} · run {self.run.id}", resume=asked.how)
+        self.graph_view.ask(plain if asked.is_answerable else {**plain, "how": asked.how})
 
     def _beat(self) -> None:
         self.graph_view.beat()
@@ -273,6 +294,11 @@ class LiveRun:
 
     def _hand_in(self, handed: ClickedAnswer) -> None:
         """Hand in what a person has clicked; raises what the run says against it."""
+        if asked := self._elsewhere.get(handed.gate):
+            by = signed_here(BY_CLICK)
+            recorded = asked.hand_in(handed.choice, text=handed.text, form=handed.form, answered_by=by)
+            self.graph_view.settle(handed.gate, recorded)
+            return
         self.run.answer(
             handed.gate, handed.choice, text=handed.text, form=handed.form, answered_by=signed_here(BY_CLICK)
         )

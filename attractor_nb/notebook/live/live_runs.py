@@ -62,15 +62,25 @@ class LiveRuns:
         else:
             self.open(run, is_shown=True)
 
-    def open(self, run: ShownRun, *, is_followed: bool = False, is_shown: bool = False, key: str = "") -> LiveRun:
+    def open(
+        self,
+        run: ShownRun,
+        *,
+        is_followed: bool = False,
+        is_joined: bool = False,
+        is_shown: bool = False,
+        key: str = "",
+    ) -> LiveRun:
         """A view of a run.
 
         Args:
             is_followed: It is about to start; otherwise it is shown in its current state.
+            is_joined: It is active already, and followed from here on.
             is_shown: Display it in the current cell: what is kept first, then the view in its place.
             key: Of the place where it is in; a new one by default.
         """
         key = key or urandom(8).hex()
+        is_followed = is_followed or is_joined
         answer = None if is_followed else final_answer(run, run.view)
         others = [other["words"] for other in self.waiting_beside(run)]
         output = show_kept(run, key, answer, others) if is_shown else None
@@ -81,7 +91,14 @@ class LiveRuns:
         has_cards = controls_of(run) is None
         is_inline = is_shown and self._is_inline()
         view = LiveRun(
-            run, views=self, is_followed=is_followed, output=output, key=key, has_cards=has_cards, is_inline=is_inline
+            run,
+            views=self,
+            is_followed=is_followed,
+            is_joined=is_joined,
+            output=output,
+            key=key,
+            has_cards=has_cards,
+            is_inline=is_inline,
         )
         with self._changes:
             self._views.append(view)

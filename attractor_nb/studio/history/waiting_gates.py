@@ -160,7 +160,7 @@ def gates(base: str | Path = DEFAULT_RUNS_BASE) -> Inbox:
         if not (summary.is_resumable or summary.is_live) or summary.logs_root.absolute() in places:
             continue
         try:
-            found += _questions_of_rows(summary, places, notes) if summary.is_map else _questions_of(summary)
+            found += _questions_of_rows(summary, places, notes) if summary.is_map else questions_of(summary)
         except (RunError, StorageError) as error:
             notes.append(f"{summary.logs_root.name} cannot be read: {error.message}")
     return Inbox(tuple(found), tuple(notes))
@@ -175,7 +175,7 @@ def _questions_of_rows(of_map: RunSummary, here: set[Path], notes: list[str]) ->
         number = row_number(row.logs_root.name)
         if row.logs_root.absolute() in here:
             continue
-        for asked in _questions_of(row):
+        for asked in questions_of(row):
             is_parked = not row.is_live and not asked.event.form
             how = asked.how
             if not row.is_live:
@@ -192,7 +192,7 @@ def question_here(run: Execution, event: InterviewStarted, since: float) -> Wait
     return WaitingGate(event, run.pipeline.name, run.logs_root, run, f'run.answer("{event.stage}", …)')
 
 
-def _questions_of(summary: RunSummary) -> list[WaitingGate]:
+def questions_of(summary: RunSummary) -> list[WaitingGate]:
     """The questions that a run left open that no process works on here."""
     waiting = open_questions(read_log(summary.current_directory).events)
     how, owner = resume_call(summary.logs_root), None

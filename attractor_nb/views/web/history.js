@@ -117,8 +117,8 @@ export function showHistory(host, el) {
     return line;
   }
 
-  // What a click came to: words, the call that does the same, and of an opened run its picture.
-  function say({ title, words = "", call = "", isError = false, svg = "", marks = {}, states = {}, extra = null, both = null }) {
+  // What a click came to: words, the call that does the same, and of an opened run its live view, or its picture.
+  function say({ title, words = "", call = "", isError = false, svg = "", marks = {}, states = {}, place = "", extra = null, both = null }) {
     endBoth();
     panel.replaceChildren();
     panel.hidden = false;
@@ -129,6 +129,7 @@ export function showHistory(host, el) {
     panel.append(make("div", "ah-panel-head", [make("strong", "", title), shut]));
     if (words) panel.append(make("pre", "ah-words", words));
     if (extra) panel.append(extra);
+    if (place) panel.append(make("div", "", "", { "data-attractor-place": place })); // the live view stands in there
     if (svg) {
       const drawing = makeDrawing(svg, marks);
       for (const [id, state] of Object.entries(states)) drawing.setNode(id, state);
