@@ -72,6 +72,7 @@ color:inherit;vertical-align:baseline}
 &.attractor-table table .number{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
 &.attractor-table table .place{font-family:MONO}
 &.attractor-table table .total td{border-top:1px solid var(--frame);font-weight:600}
+&.attractor-table table .state-group td{padding-top:8px;color:var(--dim);font-family:SANS}
 &.attractor-table table .state-ok .state{color:var(--success-line);white-space:nowrap}
 &.attractor-table table .state-warn .state{color:var(--waiting-line);white-space:nowrap}
 &.attractor-table table .state-error .state{color:var(--fail-line);white-space:nowrap}
@@ -119,11 +120,10 @@ color:var(--dim)}
 
 _COMPARE_RULES: Final = """
 &.attractor-compare{color:var(--ink);font:12px SANS;max-width:100%}
-&.attractor-compare>.headline{font-weight:600;white-space:pre-wrap;overflow-wrap:anywhere;
+&.attractor-compare .headline{font-weight:600;white-space:pre-wrap;overflow-wrap:anywhere;
 background:var(--page);padding:1px 8px}
+&.attractor-compare>.attractor-table{display:block}
 &.attractor-compare>.note{color:var(--dim);padding:1px 8px;background:var(--page)}
-& .beside{display:flex;flex-wrap:wrap;align-items:flex-start;gap:4px 14px}
-& .beside>div{min-width:0;max-width:100%}
 & .legend{display:flex;flex-wrap:wrap;gap:4px 16px;padding:4px 8px;color:var(--dim);background:var(--page)}
 & .legend .entry{display:inline-flex;align-items:center;gap:6px}
 & .legend .stroke{display:inline-block;width:26px;text-align:center;font-weight:600;line-height:14px;

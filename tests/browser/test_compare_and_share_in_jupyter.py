@@ -67,7 +67,14 @@ def test_a_click_on_a_stage_of_a_comparison_opens_both_sides(jupyter, open_noteb
     assert ["It is fast." in sides.nth(0).text_content(), "It is small." in sides.nth(1).text_content()] == [True] * 2
     page.keyboard.press("Escape")
     assert page.locator(".ac-panel").is_hidden()
-    assert page.locator(".attractor-compare .attractor-table:visible").count() >= 2, "the tables stay"
+    edges = """() => [...document.querySelectorAll(".attractor-compared .ad-frame, .attractor-compare > .attractor-table")]
+      .filter((one) => one.getClientRects().length).map((one) => one.getBoundingClientRect())
+      .map(({ left, right, top, bottom }) => [left, right, top, bottom].map(Math.round))"""
+    drawing, *tables = page.evaluate(edges)
+    assert len(tables) == 1, "one table"
+    assert tables[0][:2] == drawing[:2], "it is as wide as the drawing"
+    assert 0 <= tables[0][2] - drawing[3] < 30, "and right below it"
+    assert page.locator(".attractor-compare").inner_text().count("success, 4 stages") == 1
     assert notebook.browser.our_errors == []
     notebook.save()
     saved = nbformat.read(notebook.path, 4).cells[2].outputs

@@ -162,33 +162,23 @@ def _short_word(step: ComparedVisit) -> str:
 def comparison_html(
     compared: Compared, *, theme: Theme = "auto", has_times: bool = False, is_inline: bool = False, place: str = ""
 ) -> str:
-    """The drawing, the tables, and behind them the texts that differ, folded.
+    """The drawing, the table, and behind it the texts that differ, folded.
 
     Args:
         compared: The two runs.
         theme: ``light``, ``dark``, or ``auto``.
         has_times: Whether times are told.
         is_inline: The drawing is SVG in the page, not an image; an exported page allows no images.
-        place: Key of the view that stands in for the drawing, which is above the tables then.
+        place: Key of the view that stands in for the drawing and what is above it.
     """
     svg = comparison_svg(compared, theme)
     words = f"A took: {compared.a.headline}\nB took: {compared.b.headline}"
     drawing = Markup(svg if is_inline else picture_html(svg, words))  # noqa: S704 - by our own writer
-    context = context_table(compared)
-    tables = [
-        _table(totals_table(compared, has_times=has_times), theme),
-        _table(steps_table(compared, has_times=has_times), theme),
-        *([_table(context, theme)] if context.rows else []),
-    ]
     heads = [element("div", {"class": "headline"}, side.headline) for side in (compared.a, compared.b)]
-    beside = element("div", {"class": "beside"}, element("div", None, drawing), element("div", None, *tables))
-    legend = legend_html(compared)
-    above = [*heads, legend, beside]
-    if place:
-        above = [*heads, element("div", {"data-attractor-place": place}, legend, drawing), *tables]
     parts = [
         style_sheet(compare_css() + prose_css()),
-        *above,
+        element("div", {"data-attractor-place": place or None}, *heads, legend_html(compared), drawing),
+        _table(whole_table(compared, has_times=has_times), theme),
         *(element("div", {"class": "note"}, f"graph: {words}") for words in compared.graph_changes),
         _texts_html(compared),
     ]
@@ -217,7 +207,7 @@ def comparison_page(compared: Compared, *, text_chars: int) -> str:
     """A separate page: the drawing with both sides of each stage that is clicked, and the static form."""
     values = comparison_values(compared, text_chars=text_chars)
     static = Markup(comparison_html(compared, has_times=True, is_inline=True))  # noqa: S704 - by our own builders
-    line = f"{compared.a.headline}\n{compared.b.headline}"
+    line = "\n".join(f"{side.name}: {side.pipeline}, run {side.run_id}" for side in (compared.a, compared.b))
     return page("Two runs beside each other", line, "compare", "showCompare", values, static)
 
 
@@ -262,6 +252,7 @@ def _texts_html(compared: Compared) -> Markup:
 
 NOTHING: Final = "\N{EN DASH}"
 VALUE_CHARS: Final = 60
+_IN_HEADLINE: Final = ("outcome", "stages", "mark", "reason")
 MAX_ROWS: Final = 60
 """Steps in a table; of longer paths only those that differ, and of these the first."""
 
@@ -325,6 +316,25 @@ def steps_table(compared: Compared, *, has_times: bool = False) -> Table:
         ],
         states=[_row_state(pair) for pair in shown],
         notes=notes,
+    )
+
+
+def whole_table(compared: Compared, *, has_times: bool = False) -> Table:
+    """Steps, usage and context in one table; outcomes and numbers of stages are in the lines above it."""
+    steps, context = steps_table(compared, has_times=has_times), context_table(compared)
+    totals = [row for row in totals_table(compared, has_times=has_times).rows if row[0] not in _IN_HEADLINE]
+    groups = [
+        *((("", "whole run", "", "", ""), "group") for _ in totals[:1]),
+        *((("", *row, ""), "") for row in totals),
+        *((("", "context at the end", "", "", ""), "group") for _ in context.rows[:1]),
+        *((("", *row, ""), "") for row in context.rows),
+    ]
+    return Table(
+        "Both runs",
+        steps.columns,
+        [*steps.rows, *(row for row, _ in groups)],
+        states=[*steps.states, *(state for _, state in groups)],
+        notes=[*steps.notes, *context.notes],
     )
 
 

@@ -1,7 +1,7 @@
 // Two runs on one drawing: a click on a stage shows what both did there, beside each other. Everything is in
 // the values `svg`, `marks`, `states`, `comparison` and `legend`; nobody is asked.
 
-import { makeDrawing } from "./drawing.js";
+import { isFlat, makeDrawing } from "./drawing.js";
 import { make, makeButton, makeView, seconds } from "./parts.js";
 import { asPlacedWidget } from "./place.js";
 import { makeProse } from "./prose.js";
@@ -26,7 +26,9 @@ export function showCompare(host, el) {
   const body = make("div", "ac-body");
   const panel = make("aside", "ac-panel", [head, body], { hidden: true, "aria-label": __("Both sides of a stage") });
   stage.append(drawing.element, panel);
-  root.append(makeLegend(host.get("legend")), stage, makeRuns(a, b));
+  stage.classList.toggle("is-flat", isFlat(drawing.size));
+  stage.style.setProperty("--ac-width", `${drawing.size.width}px`);
+  root.append(makeRuns(a, b), makeLegend(host.get("legend")), stage);
   el.append(root);
 
   let selected = null;
