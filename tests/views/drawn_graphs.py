@@ -258,7 +258,7 @@ def corpus() -> Iterator[tuple[str, str]]:
     yield from HARD.items()
 
 
-QUICK_FAMILIES = {"clusters", "examples", "nested", "skips"}
+QUICK_FAMILIES = {"clusters", "examples", "nested", "pipelines", "skips"}
 """The others belong to the campaign."""
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from collections import defaultdict
 from dataclasses import dataclass, field
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from math import atan2, ceil, degrees, hypot, pi
 from xml.etree import ElementTree as ET
 
@@ -24,6 +25,9 @@ CHORD = 4.0
 """A line is looked at in chords of so many pixels: a bend is sharp where one turns from the one before it."""
 NODE_GAP = 18.0
 """Between two boxes, by ``dot``."""
+ROUND_CORNER = 2.0
+"""So much of a box's rectangle at its rim is outside of its outline at the corners."""
+BESIDE = 12.0
 NEAR_END = 9.0
 """Lines that meet this near to an end of both do not cross: they meet at the box."""
 
@@ -91,7 +95,7 @@ class Drawing:
             (line.index, name)
             for line in self.lines
             for name, rect in self.boxes.items()
-            if name not in {line.source, line.target} and _strikes(line, rect)
+            if name not in {line.source, line.target} and _strikes(line, rect, ROUND_CORNER)
         ]
 
     @property
@@ -121,6 +125,33 @@ class Drawing:
     def turns(self) -> list[tuple[int, Point]]:
         """Sharp bends: the edge and the place of each."""
         return [(line.index, place) for line in self.lines for part in line.strokes for place in _sharp_bends(part)]
+
+    @property
+    def longest_run_beside(self) -> float:
+        """The longest way in pixels that two edges without a common box run side by side, closer than ``BESIDE``."""
+        cells: dict[tuple[int, int], list[tuple[Line, Point]]] = defaultdict(list)
+        for line in self.lines:
+            for x, y in line.points:
+                cells[int(x // BESIDE), int(y // BESIDE)].append((line, (x, y)))
+        longest = 0.0
+        for line in self.lines:
+            runs: dict[int, float] = {}
+            for (x, y), (ax, ay) in pairwise(line.points):
+                column, row = int(x // BESIDE), int(y // BESIDE)
+                near = {
+                    other.index
+                    for cell in product((column - 1, column, column + 1), (row - 1, row, row + 1))
+                    for other, (bx, by) in cells.get(cell, ())
+                    if not {line.source, line.target} & {other.source, other.target} and hypot(bx - x, by - y) < BESIDE
+                }
+                runs = {index: runs.get(index, 0.0) + hypot(ax - x, ay - y) for index in near}
+                longest = max(longest, *runs.values(), 0.0)
+        return longest
+
+    @property
+    def crossings_of_labels(self) -> int:
+        """The number of crossings at which one of the edges has a label."""
+        return sum(a in self.labels or b in self.labels for a, b, _ in self.crossings)
 
     @property
     def crossings(self) -> list[tuple[int, int, Point]]:
@@ -275,10 +306,10 @@ def _overlap(a: Rect, b: Rect) -> bool:
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
-def _strikes(line: Line, rect: Rect) -> bool:
+def _strikes(line: Line, rect: Rect, rim: float = 1.0) -> bool:
     """True if a line runs through a rectangle, and not only along its rim."""
     left, top, right, bottom = rect
-    return any(left + 1 < x < right - 1 and top + 1 < y < bottom - 1 for x, y in line.points)
+    return any(left + rim < x < right - rim and top + rim < y < bottom - rim for x, y in line.points)
 
 
 def _sharp_bends(points: tuple[Point, ...]) -> list[Point]:

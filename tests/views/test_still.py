@@ -6,8 +6,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from attractor_nb import Pipeline
-from attractor_nb.views.drawings.svg import picture_bundle, still_svg
+from attractor_nb import Pipeline, parse_dot
+from attractor_nb.views.drawings.svg import picture_bundle, picture_html, render_svg, still_svg
 
 MAX_ALT_CHARS = 1000
 
@@ -63,3 +63,16 @@ def test_what_moves_keeps_its_motion(drawn):
     still = still_svg(drawn.replace('state-pending"', 'state-running"', 1))
     assert "@keyframes anb-march" in still
     assert "@keyframes anb-pulse" not in still
+
+
+def test_a_picture_that_cannot_be_read_in_a_cell_scrolls_at_a_legible_size():
+    steps = " -> ".join(f"step_{number}" for number in range(40))
+    wide = picture_html(render_svg(parse_dot(f"digraph g {{ rankdir=LR start -> {steps} }}")), "words")
+    whole = picture_html(render_svg(parse_dot("digraph g { start -> a -> b }")), "words")
+    svg = render_svg(parse_dot(f"digraph g {{ rankdir=LR start -> {steps} }}"))
+    width, box = (float(re.search(pattern, svg)[1]) for pattern in (r' width="(\d+)"', r'viewBox="0 0 ([\d.]+)'))
+    assert width == round(0.75 * box) > 1080
+    assert wide.startswith('<div style="overflow-x:auto"><img ')
+    assert f'width="{width:.0f}" style="max-width:none;height:auto"' in wide
+    assert whole.startswith("<img ")
+    assert "max-width:100%" in whole

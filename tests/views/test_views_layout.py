@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import pytest
@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.graph import Edge, Graph, Node, Subgraph
 from attractor_nb.views.drawings.drawing import draw_scene
+from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.layout import lay_out, layered
 from attractor_nb.views.layout.layers import layer_scene
 from attractor_nb.views.layout.skeleton import point_at, skeleton_of, straight_links
-from attractor_nb.views.outlines import Shape
+from attractor_nb.views.outlines import Direction, Shape
 
 SHAPES = ["box", "hexagon", "diamond", "parallelogram", "component", "tripleoctagon", "house", "Mdiamond"]
 
@@ -205,11 +206,74 @@ def test_labels_sit_on_their_edges():
     assert all(found[ends][0] < 8 for ends in (("a", "b"), ("a", "c"), ("c", "d")))
 
 
-def test_labels_of_a_loop_between_two_nodes_stand_beside_their_edges():
-    scene = draw_scene(parse_dot(LABELLED))
+def test_labels_of_a_loop_between_two_neighbours_stand_beside_their_edges():
+    scene = draw_scene(parse_dot(LABELLED.replace("; b -> c", "")))
     found = distances(scene, lay_out(scene))
     assert found["a", "b"][0] < 8
     assert all(0 < found[ends][1] < 8 for ends in (("a", "c"), ("c", "a")))
+
+
+def test_labels_of_a_loop_that_goes_past_others_sit_on_their_edges():
+    scene = draw_scene(parse_dot(LABELLED))
+    found = distances(scene, lay_out(scene))
+    assert all(found[ends][0] < 8 for ends in (("a", "c"), ("c", "a")))
+
+
+def bends(path):
+    """The number of times that a way turns from left to right or back."""
+    moves = [round(b[0] - a[0], 1) for cubic in path for a, b in [(cubic[0], cubic[3])]]
+    signs = [move > 0 for move in moves if move]
+    return sum(a != b for a, b in pairwise(signs))
+
+
+def test_two_ways_between_neighbours_are_side_by_side_and_not_twisted():
+    text = 'digraph g { rankdir=TB test; fix; done; test -> done [label="Passed"]; test -> fix [label="Failed"]; fix -> test }'
+    scene = draw_scene(parse_dot(text))
+    layout = lay_out(scene)
+    there, back = (layout.routes[number] for number in (1, 2))
+    assert bends(there.path) == bends(back.path) == 0
+    assert there.label[0] < there.tip[0] < back.path[0][0][0]
+
+
+def test_a_way_back_has_its_label_at_the_box_that_chooses_it():
+    """Ten labels of ways back to one box are not side by side: each is above the box from which the way leads."""
+    steps = " -> ".join(f"s{number}" for number in range(10))
+    back = " ".join(f's{number} -> s0 [label="again, because of this"]' for number in range(2, 10))
+    scene = draw_scene(
+        parse_dot(f"digraph g {{ rankdir=TB s0 [shape=Mdiamond] exit [shape=Msquare] {steps} -> exit {back} }}")
+    )
+    layout = lay_out(scene)
+    assert layout.width < 500
+    for link, route in zip(scene.links, layout.routes, strict=True):
+        if link.lines:
+            assert 0 < layout.centres[link.source][1] - route.label[1] < 100
+
+
+def test_a_router_stands_over_the_middle_of_its_ways_and_labels_are_beside_their_boxes():
+    teams = [f"t{number}" for number in range(12)]
+    ways = " ".join(f'sort -> {team} [label="{team}"]; {team} -> done' for team in teams)
+    scene = draw_scene(parse_dot(f"digraph g {{ start [shape=Mdiamond] start -> sort {ways} }}"))
+    layout = lay_out(scene)
+    assert scene.direction is Direction.RIGHT
+    places = {box.node_id: layout.centres[number] for number, box in enumerate(scene.boxes)}
+    middle = (places["t5"][1] + places["t6"][1]) / 2
+    assert [places[name][1] for name in ("start", "sort", "done")] == pytest.approx([middle] * 3, abs=1)
+    for link, route in zip(scene.links, layout.routes, strict=True):
+        if link.lines:
+            assert abs(route.label[1] - layout.centres[link.target][1]) < 6
+
+
+def test_nodes_that_skips_leave_are_no_routers():
+    text = "digraph g { rankdir=TB a [shape=Mdiamond] f [shape=Msquare] a -> b -> c -> d -> e -> f; a -> c; a -> d; b -> d; b -> e }"
+    layout = lay_out(draw_scene(parse_dot(text)))
+    assert len({round(x) for x, _ in layout.centres}) == 1
+
+
+@pytest.mark.parametrize("count", [2, 5, 8])
+def test_every_branch_is_shown_that_the_cell_has_room_for(count):
+    branches = "".join(f'b{number} [label="Reviewer {number}"] f -> b{number} -> j ' for number in range(count))
+    text = f"digraph g {{ start [shape=Mdiamond] f [shape=component] j [shape=tripleoctagon] start -> f {branches} j -> done }}"
+    assert "more</tspan>" not in render_svg(parse_dot(text), is_whole=False)
 
 
 def test_a_layout_is_the_same_in_every_process():

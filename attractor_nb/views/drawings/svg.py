@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 MAX_SHOWN_WIDTH: Final = 1080.0
 """A wider picture is shown smaller: JupyterLab does not fit a saved one to its cell."""
+_LEAST_SCALE: Final = 0.75
+"""The smallest scale at which a picture is shown: labels have 9 px. One that is still wider scrolls."""
 _CHARS_OF_A_NODE: Final = 200
 """So many characters of text are read with as many objects as a node is drawn with."""
 _GAP: Final = 12.0
@@ -88,7 +90,7 @@ def render_svg(
             drawing_css() + overlay.css,
             frame.definitions,
             *frame.content,
-            shown=min(1.0, MAX_SHOWN_WIDTH / frame.width),
+            shown=min(1.0, max(_LEAST_SCALE, MAX_SHOWN_WIDTH / frame.width)),
         )
     )
 
@@ -298,17 +300,17 @@ def still_svg(svg: str) -> str:
 def _image(still: str, words: str) -> str:
     size = _SIZE.search(still)
     alt = words if len(words) <= MAX_ALT_CHARS else words[:MAX_ALT_CHARS] + "…"
-    return str(
-        element(
-            "img",
-            {
-                "src": f"data:{SVG_TYPE};base64,{base64.b64encode(still.encode()).decode('ascii')}",
-                "alt": alt,
-                "width": size[1] if size else None,
-                "style": "max-width:100%;height:auto",
-            },
-        )
+    scrolls = size is not None and int(size[1]) > MAX_SHOWN_WIDTH
+    image = element(
+        "img",
+        {
+            "src": f"data:{SVG_TYPE};base64,{base64.b64encode(still.encode()).decode('ascii')}",
+            "alt": alt,
+            "width": size[1] if size else None,
+            "style": f"max-width:{'none' if scrolls else '100%'};height:auto",
+        },
     )
+    return str(element("div", {"style": "overflow-x:auto"}, image) if scrolls else image)
 
 
 def _kept(css: str, names: set[str]) -> str:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 _LOOP_REACH: Final = 24.0
 _LEAST_WAYS: Final = 3
-_MOST_STEPS: Final = 3
-"""Of a router: least number of its ways, and most boxes of each that all of the way passes."""
+_MOST_BOXES: Final = 6
+"""Of a router: least number of its ways, and most boxes of one of them."""
 MOST_CROSSINGS: Final = 8_000
 """Layers that all links of a drawing may cross together: one to two seconds of work. A link costs a vertex in each
 layer that it crosses, and where thousands do, no line can be followed with the eye anyway."""
@@ -59,7 +59,8 @@ def main_path(scene: Scene, is_forward: Sequence[bool]) -> tuple[tuple[int, ...]
         if is_end or any(scene.links[position].target in reaches_exit for position in outgoing[box]):
             reaches_exit.add(box)
     meetings = _meetings(scene, ahead, outgoing)
-    fans = {box: None for box in boxes if _is_fan(scene, box, outgoing, meetings)}
+    followers = {box: {scene.links[position].target for position in links} for box, links in outgoing.items()}
+    fans = {box: None for box in boxes if _is_fan(scene.boxes[box].shape, followers, box, meetings[box])}
     path: list[int] = []
     while here is not None and here in reaches_exit and outgoing[here]:
         if here in fans:
@@ -73,18 +74,31 @@ def main_path(scene: Scene, is_forward: Sequence[bool]) -> tuple[tuple[int, ...]
     return tuple(path), tuple((box, join) for box in fans if (join := meetings[box]) is not None)
 
 
-def _is_fan(scene: Scene, box: int, outgoing: Mapping[int, Sequence[int]], meetings: Mapping[int, int | None]) -> bool:
-    """True for a fan-out, and for a router: each of its ways is a branch of a few boxes, and all meet in one box."""
-    targets = {scene.links[position].target for position in outgoing.get(box, ())}
-    if scene.boxes[box].shape is Shape.FAN_OUT:
-        return len(outgoing.get(box, ())) > 1
-    meeting = meetings[box]
-    if len(targets) < _LEAST_WAYS or meeting is None or meeting in targets:
+def _is_fan(shape: Shape, ahead: Mapping[int, Collection[int]], box: int, meeting: int | None) -> bool:
+    """True for a fan-out, and for a router: its ways are branches of a few boxes, beside one another, to one box.
+
+    Args:
+        shape: The shape of the box.
+        ahead: The boxes that each box leads forward to.
+        box: The box.
+        meeting: Where all its ways meet.
+    """
+    starts = ahead.get(box, ())
+    if shape is Shape.FAN_OUT:
+        return len(starts) > 1
+    if len(starts) < _LEAST_WAYS or meeting is None or meeting in starts:
         return False
-    ends: set[int | None] = set(targets)
-    for _ in range(_MOST_STEPS):
-        ends = {meetings[end] for end in ends if end is not None} - {meeting}
-    return not ends
+    for start in starts:
+        seen, rest = {start}, [start]
+        while rest:
+            for after in ahead.get(rest.pop(), ()):
+                if after in seen or after == meeting:
+                    continue
+                if after in starts or len(seen) == _MOST_BOXES:
+                    return False
+                seen.add(after)
+                rest.append(after)
+    return True
 
 
 def _boxes_from_the_end(scene: Scene, outgoing: Mapping[int, list[int]]) -> list[int]:

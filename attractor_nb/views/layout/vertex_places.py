@@ -104,7 +104,7 @@ class Places:
         for positions in between.values():
             positions.sort(key=lambda position: self.places_in_row[self.layered.beads[position]])
             for number, position in enumerate(positions):
-                if self.skeleton.is_beside(position):
+                if self.skeleton.is_beside(position) and len(self.layered.chains[position]) == 3:
                     sides[position] = -1 if number < len(positions) / 2 else 1
         return sides
 

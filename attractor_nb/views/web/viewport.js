@@ -8,7 +8,7 @@ import { make } from "./parts.js";
 const SMALLEST = 0.02;
 const LARGEST = 3;
 const STEP = 1.25;
-const READABLE = 0.7; // below it texts are too small to begin with
+const READABLE = 0.8; // below it texts are too small to begin with: the frame scrolls, with the map
 const FAR = 0.6; // small texts are left out
 const FARTHER = 0.3; // all texts are
 const ROOM = { least: 360, most: 900, part: 0.7 }; // height of a frame, in px and of the window; Jupyter's bars take the rest
