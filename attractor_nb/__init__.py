@@ -192,10 +192,18 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(ipython: Any) -> None:
-    """Load the magics, the completion and the live view: ``%load_ext attractor_nb``."""
+    """Load the magics, the completion and the live view: ``%load_ext attractor_nb``.
+
+    Args:
+        ipython: The shell.
+    """
     import_module("attractor_nb.notebook").load_ipython_extension(ipython)
 
 
 def unload_ipython_extension(ipython: Any) -> None:
-    """Take them away again: ``%unload_ext attractor_nb``."""
+    """Take them away again: ``%unload_ext attractor_nb``.
+
+    Args:
+        ipython: The shell.
+    """
     import_module("attractor_nb.notebook").unload_ipython_extension(ipython)

@@ -6,6 +6,7 @@ import getpass
 import os
 
 from attractor_nb.model.question import signed
+from attractor_nb.model.vocabulary import environment_variables
 
 _MAX_CHARS = 64
 
@@ -17,7 +18,7 @@ def signed_here(way: str) -> str:
 
 def _account() -> str:
     """The user of JupyterHub, else of the operating system; empty for a user without a name."""
-    if name := os.environ.get("JUPYTERHUB_USER", ""):
+    if name := os.environ.get(environment_variables.JUPYTERHUB_USER, ""):
         return name[:_MAX_CHARS]
     try:
         return getpass.getuser()[:_MAX_CHARS]

@@ -67,6 +67,10 @@ class Context(Mapping[str, Any]):
     def set(self, key: str, value: Any) -> None:
         """Set a key.
 
+        Args:
+            key: Its name.
+            value: A value that JSON can hold.
+
         Raises:
             ContextValueError: The value would not survive a JSON round trip, or the key is not text.
         """
@@ -86,7 +90,12 @@ class Context(Mapping[str, Any]):
         return kept
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The value of a key; a copy, when it is a container."""
+        """The value of a key; a copy, when it is a container.
+
+        Args:
+            key: Its name.
+            default: The value if there is no such key.
+        """
         value = self._values.get(key, default)
         if type(value) in SCALARS:
             return value
@@ -110,7 +119,12 @@ class Context(Mapping[str, Any]):
         return copied(recorded, key, 0)[0]
 
     def get_string(self, key: str, default: str = "") -> str:
-        """The value as text, spelled as JSON spells it; ``default`` when it is missing or null."""
+        """The value as text, spelled as JSON spells it; ``default`` when it is missing or null.
+
+        Args:
+            key: Its name.
+            default: The text if the value is missing or null.
+        """
         value = self.get(key)
         if value is None:
             return default
@@ -119,7 +133,11 @@ class Context(Mapping[str, Any]):
         return str(value)
 
     def append_log(self, entry: str) -> None:
-        """Add an entry to the run log."""
+        """Add an entry to the run log.
+
+        Args:
+            entry: A line; secrets are removed from it.
+        """
         with self._lock:
             entry = redacted(str(entry))
             self._logs.append(entry)
@@ -158,7 +176,11 @@ class Context(Mapping[str, Any]):
         return copy
 
     def apply_updates(self, updates: Mapping[str, Any]) -> None:
-        """Set many keys: all of them, or none when one is refused."""
+        """Set many keys: all of them, or none when one is refused.
+
+        Args:
+            updates: The values by key.
+        """
         kept = self._all_checked(updates)
         with self._lock:
             self._take(kept)

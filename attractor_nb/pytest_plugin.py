@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from attractor_nb.model.vocabulary import environment_variables
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -59,4 +61,4 @@ def cassette(request: pytest.FixtureRequest) -> CassetteFile:
 
 
 def _default_mode() -> str:
-    return "replay" if os.environ.get("CI") else "auto"
+    return "replay" if os.environ.get(environment_variables.CI) else "auto"

@@ -26,6 +26,7 @@ from attractor_nb.decisions.replays.cache_keys import command_call, read_values
 from attractor_nb.errors import StorageError, TerminalError
 from attractor_nb.model.calls.call_content import LEFT_OUT, CallInputs
 from attractor_nb.model.events import RunWarning
+from attractor_nb.model.vocabulary import environment_variables
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.stage import StageFiles, StageScope, current_stage
 from attractor_nb.storage.files.atomic import entries_below, read_plain_file
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 _OUTPUTS: Final = ("stdout", "stderr")
 _OUTPUT_FILES: Final = tuple(f"{channel}.txt" for channel in _OUTPUTS)
-_OWN_PREFIX: Final = "ATTRACTOR_"
+_OWN_PREFIX: Final = environment_variables.OWN_BEGINNING
 """Variables that say where and in which run a command is (ruling 25)."""
 
 

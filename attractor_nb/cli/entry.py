@@ -15,6 +15,7 @@ import typer
 from attractor_nb.cli.command_tree import app
 from attractor_nb.cli.reporting import ExitCode, OutputStream, ShownStream, exit_code_of, report
 from attractor_nb.errors import AttractorError, OptionError, StorageError
+from attractor_nb.model.vocabulary import environment_variables
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.current_directory import here
 from attractor_nb.runtime.prepare.known_secrets import learn_environment
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 # Typer carries click inside and gives this class no public name; BadParameter is a usage error is one.
 USAGE_PROBLEM: Final[type[Exception]] = typer.BadParameter.__mro__[2]
-TRACEBACK_VARIABLE: Final = "ATTRACTOR_TRACEBACK"
 
 
 def run_command_line(arguments: Sequence[str] | None = None) -> int:
@@ -78,9 +78,9 @@ def _report_foreign(error: Exception, *, is_json: bool) -> ExitCode:
         except OptionError as gone:
             report(gone, is_json=is_json)
             return ExitCode.INVALID_INPUT
-    if os.environ.get(TRACEBACK_VARIABLE):
+    if os.environ.get(environment_variables.TRACEBACK):
         print(redacted("".join(traceback.format_exception(error))), end="", file=sys.stderr)
-    hint = f"set {TRACEBACK_VARIABLE}=1 and run the command again to see where"
+    hint = f"set {environment_variables.TRACEBACK}=1 and run the command again to see where"
     fault = AttractorError(f"internal error: {type(error).__name__}: {error}", hint=hint)
     report(fault, is_json=is_json)
     return ExitCode.FAILED

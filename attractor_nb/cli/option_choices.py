@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 ANSWERED_BY: Final = "command line"
 
-SERVER_VARIABLE: Final = "ATTRACTOR_SERVER"
-TOKEN_VARIABLE: Final = "ATTRACTOR_TOKEN"  # noqa: S105 - the name of a variable
-
 
 class GateMode(StrEnum):
     """The way in which gates are answered."""

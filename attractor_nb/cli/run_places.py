@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from attractor_nb.cli.option_choices import SERVER_VARIABLE, is_url
+from attractor_nb.cli.option_choices import is_url
+from attractor_nb.model.vocabulary import environment_variables
 
 if TYPE_CHECKING:
     from attractor_nb.cli.remote_runs.server_client import ServerAddress
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 def usual_server() -> str | None:
     """The server of this shell, by default."""
-    return os.environ.get(SERVER_VARIABLE) or None
+    return os.environ.get(environment_variables.SERVER) or None
 
 
 def run_address(place: str, server: str | None, token: str | None) -> ServerAddress | None:

@@ -13,6 +13,7 @@ from attractor_nb.decisions.replays.cache_keys import READS_ATTRIBUTE, command_c
 from attractor_nb.handlers.codergen import place_of
 from attractor_nb.model.calls.call_content import StageCall
 from attractor_nb.model.outcome import Outcome, StageStatus
+from attractor_nb.model.vocabulary import environment_variables
 from attractor_nb.model.vocabulary.value_forms import ITEM, ITEM_INDEX, comma_list
 from attractor_nb.stage import StageScope, current_stage
 from attractor_nb.storage.files.strict_json import json_bytes
@@ -99,12 +100,12 @@ def _shown(context: Context) -> dict[str, Any]:
 def _environment(scope: StageScope) -> dict[str, str]:
     directory = scope.files.directory.absolute()
     return {
-        "ATTRACTOR_RUN_ID": scope.run_id,
-        "ATTRACTOR_NODE_ID": scope.node_id,
-        "ATTRACTOR_STAGE_DIR": str(directory),
-        "ATTRACTOR_LOGS_ROOT": str(scope.logs_root.absolute()),
-        "ATTRACTOR_CONTEXT_FILE": str(directory / CONTEXT_FILE),
-        "ATTRACTOR_IDEMPOTENCY_KEY": scope.idempotency_key,
+        environment_variables.RUN_ID: scope.run_id,
+        environment_variables.NODE_ID: scope.node_id,
+        environment_variables.STAGE_DIR: str(directory),
+        environment_variables.LOGS_ROOT: str(scope.logs_root.absolute()),
+        environment_variables.CONTEXT_FILE: str(directory / CONTEXT_FILE),
+        environment_variables.IDEMPOTENCY_KEY: scope.idempotency_key,
     }
 
 
@@ -114,7 +115,7 @@ def _item_environment(context: Context) -> dict[str, str]:
     One that no variable can hold, because it is too long or has a NUL, is in the JSON on stdin alone.
     """
     found: dict[str, str] = {}
-    for name, key in (("ATTRACTOR_ITEM", ITEM), ("ATTRACTOR_ITEM_INDEX", ITEM_INDEX)):
+    for name, key in ((environment_variables.ITEM_VALUE, ITEM), (environment_variables.ITEM_NUMBER, ITEM_INDEX)):
         value = context.get(key)
         text = value if isinstance(value, str) else json_bytes(value).decode()
         if "\0" not in text and len(text.encode("utf-8", "surrogateescape")) <= MAX_VARIABLE_BYTES:

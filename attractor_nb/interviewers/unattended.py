@@ -192,7 +192,11 @@ class PausingInterviewer(SequentialInterviewer):
 
 
 class QueueInterviewer(SequentialInterviewer):
-    """Takes answers from a queue, in order. An empty queue skips the question and never approves it."""
+    """Takes answers from a queue, in order. An empty queue skips the question and never approves it.
+
+    Args:
+        answers: Answers, or their choices as text, the first one first.
+    """
 
     def __init__(self, answers: Iterable[AnswerLike] = ()) -> None:
         self.answers: deque[AnswerLike] = deque(answers)
@@ -268,6 +272,9 @@ class RecordingInterviewer:
 
     def save(self, path: Path) -> None:
         """Write the recordings as a cassette, for ``ReplayInterviewer.load`` and for ``run(cassette=…)``.
+
+        Args:
+            path: The file; a cassette that is there is replaced.
 
         Raises:
             OptionError: There is a file that is not a cassette; it stays as it is.

@@ -161,7 +161,12 @@ class Node(_Placed, frozen=True):
         return tuple(dict.fromkeys((*comma_list(self.get("class", str, "")), *self.derived_classes)))
 
     def with_attrs(self, changes: Mapping[str, AttrValue], *, explicit: bool = False) -> Node:
-        """A copy with attributes added or replaced; ``explicit`` counts them as the node's own."""
+        """A copy with attributes added or replaced; ``explicit`` counts them as the node's own.
+
+        Args:
+            changes: The values by attribute.
+            explicit: Count them as written on the node itself.
+        """
         names = self.explicit | changes.keys() if explicit else self.explicit
         return msgspec.structs.replace(
             self, attrs=MappingProxyType({**self.attrs, **changes}), explicit=frozenset(names)
@@ -255,6 +260,7 @@ class Graph(Attributed):
         subgraphs: All groups, outer before inner.
         children: By node: the pipelines that its stages run (spec 4.11, 9.4), as they will run. What a graph
             says does not show them; the preparation of a run finds them.
+        attr_spans: The places of the attributes in the text.
         source: The text it came from, if any.
     """
 
@@ -293,11 +299,19 @@ class Graph(Attributed):
         return _grouped((edge.target, edge) for edge in self.edges)
 
     def outgoing_edges(self, node_id: str) -> tuple[Edge, ...]:
-        """Edges that leave a node, in source order."""
+        """Edges that leave a node, in source order.
+
+        Args:
+            node_id: The node.
+        """
         return self._out_edges.get(node_id, ())
 
     def incoming_edges(self, node_id: str) -> tuple[Edge, ...]:
-        """Edges that enter a node, in source order."""
+        """Edges that enter a node, in source order.
+
+        Args:
+            node_id: The node.
+        """
         return self._in_edges.get(node_id, ())
 
     @cached_property
@@ -372,17 +386,29 @@ class Graph(Attributed):
         return {**plain, "graph.goal": self.goal}
 
     def with_attrs(self, changes: Mapping[str, AttrValue]) -> Graph:
-        """A copy with attributes added or replaced."""
+        """A copy with attributes added or replaced.
+
+        Args:
+            changes: The values by attribute.
+        """
         return replace(self, attrs=MappingProxyType({**self.attrs, **changes}))
 
     def with_nodes(self, changed: Iterable[Node]) -> Graph:
-        """A copy in which the given nodes replace, or join, those of the same id."""
+        """A copy in which the given nodes replace, or join, those of the same id.
+
+        Args:
+            changed: The nodes.
+        """
         nodes = dict(self.nodes)
         nodes.update((node.id, node) for node in changed)
         return replace(self, nodes=nodes)
 
     def with_edges(self, edges: Iterable[Edge]) -> Graph:
-        """A copy with these edges in place of all others."""
+        """A copy with these edges in place of all others.
+
+        Args:
+            edges: All edges of the copy.
+        """
         return replace(self, edges=tuple(edges))
 
 

@@ -221,17 +221,32 @@ class Outcome(Record, frozen=True):
 
     @classmethod
     def success(cls, notes: str = "", *, context_updates: Mapping[str, Any] | None = None) -> Outcome:
-        """A SUCCESS."""
+        """A SUCCESS.
+
+        Args:
+            notes: A sentence for readers of the run.
+            context_updates: Values for the context, by key.
+        """
         return cls(_SUCCESS, notes=notes, context_updates=dict(context_updates or {}))
 
     @classmethod
     def fail(cls, reason: str, *, is_terminal: bool = False) -> Outcome:
-        """A FAIL with its reason."""
+        """A FAIL with its reason.
+
+        Args:
+            reason: The cause, in a sentence.
+            is_terminal: No retry can help.
+        """
         return cls(StageStatus.FAIL, failure_reason=reason, is_terminal=is_terminal)
 
     @classmethod
     def retry(cls, reason: str, *, complaint: str = "") -> Outcome:
-        """A RETRY with its reason, and what the next attempt is to tell its model, if anything."""
+        """A RETRY with its reason, and what the next attempt is to tell its model, if anything.
+
+        Args:
+            reason: The cause, in a sentence.
+            complaint: A text for the model of the next attempt.
+        """
         return cls(StageStatus.RETRY, failure_reason=reason, complaint=complaint)
 
     def without_updates(self) -> Outcome:

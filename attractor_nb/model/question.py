@@ -53,7 +53,12 @@ UNANSWERED: Final = frozenset({AnswerValue.SKIPPED.value, AnswerValue.TIMEOUT.va
 
 
 class Option(Record, frozen=True, array_like=True):
-    """One choice: its accelerator key and its text; a pair in JSON."""
+    """One choice: its accelerator key and its text; a pair in JSON.
+
+    Attributes:
+        key: The accelerator key.
+        label: The text of the button.
+    """
 
     key: str
     label: str

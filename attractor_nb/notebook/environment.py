@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import OptionError
+from attractor_nb.model.vocabulary import environment_variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
     from pydantic import BaseModel
 
-LIVE_VARIABLE: Final = "ATTRACTOR_LIVE"
 LIVE_MODES: Final = ("auto", "on", "inline", "off")
 
 VS_CODE_MARK: Final = "__vsc_ipynb_file__"
@@ -98,10 +98,11 @@ def is_inline(around: Surroundings, mode: str = "", environment: Mapping[str, st
 
 
 def _live_mode(mode: str, environment: Mapping[str, str]) -> str:
-    mode = (mode or environment.get(LIVE_VARIABLE, "") or "auto").strip().lower()
+    mode = (mode or environment.get(environment_variables.LIVE, "") or "auto").strip().lower()
     if mode not in LIVE_MODES:
         raise OptionError(
-            f"live mode {mode!r} is not known", hint=f"use one of {', '.join(LIVE_MODES)} ({LIVE_VARIABLE})"
+            f"live mode {mode!r} is not known",
+            hint=f"use one of {', '.join(LIVE_MODES)} ({environment_variables.LIVE})",
         )
     return mode
 

@@ -16,6 +16,7 @@ from concurrent.futures import Future
 from io import FileIO
 from typing import TYPE_CHECKING, Any
 
+from attractor_nb.model.vocabulary import environment_variables
 from attractor_nb.platforms import SIGKILL
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.processes.process_table import ProcessTable
 
-MARK_NAME = "ATTRACTOR_COMMAND"
+MARK_NAME = environment_variables.COMMAND_MARK
 """Environment variable by whose value a command's descendants are found."""
 MAX_KILL_ROUNDS = 50
 """Most searches for processes that a command starts while it is being killed."""

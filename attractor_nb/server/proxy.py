@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.extras import missing_packages
+from attractor_nb.model.vocabulary import environment_variables
 from attractor_nb.own_python import own_python
 from attractor_nb.server import check_installed
 from attractor_nb.server.server_settings import ServerSettings, checked_token
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 
     from attractor_nb.server.serving import ServerProcess
 
-TOKEN_VARIABLE: Final = "ATTRACTOR_TOKEN"  # noqa: S105 - the name of a variable
-RUNS_VARIABLE: Final = "ATTRACTOR_RUNS_DIR"
-"""The runs base, from Jupyter's root, where it is another than that of notebooks at its top."""
 START_SECONDS: Final = 30
 LOOK_SECONDS: Final = 1.0
 """Interval at which the server checks that Jupyter is still there."""
@@ -45,7 +43,7 @@ def setup_attractor() -> dict[str, Any]:
     return {
         "command": _command,
         "unix_socket": os.name == "posix",
-        "environment": {TOKEN_VARIABLE: token},
+        "environment": {environment_variables.TOKEN: token},
         "timeout": START_SECONDS,
         "new_browser_tab": False,
         "request_headers_override": {"Authorization": f"Bearer {token}"},
@@ -73,7 +71,7 @@ def main(arguments: Sequence[str]) -> None:
     from attractor_nb.storage.run_directory import make_runs_base  # noqa: PLC0415
 
     place, root, parent = arguments
-    token = checked_token(os.environ.pop(TOKEN_VARIABLE, ""))
+    token = checked_token(os.environ.pop(environment_variables.TOKEN, ""))
     redact_also(token)
     make_runs_base(Disk(), Path(root), is_synced=False)
     settings = ServerSettings(root=Path(root).absolute(), token=token, hosts=None, is_proxied=True)
@@ -117,12 +115,12 @@ def _command(port: int, unix_socket: str) -> list[str]:
 def _runs_base() -> Path:
     """The runs base of notebooks that lie where Jupyter shows files from."""
     root = _jupyter_root()
-    if given := os.environ.get(RUNS_VARIABLE):
+    if given := os.environ.get(environment_variables.RUNS_DIR):
         return root / os.path.expanduser(given)  # noqa: PTH111 - without a home it stays as it is
     from attractor_nb.storage.own_places import refuse_linked  # noqa: PLC0415 - Jupyter imports this module for the card alone
     from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE  # noqa: PLC0415 - as above
 
-    return refuse_linked(root / DEFAULT_RUNS_BASE, folder=root, option=f"{RUNS_VARIABLE}=DIR")
+    return refuse_linked(root / DEFAULT_RUNS_BASE, folder=root, option=f"{environment_variables.RUNS_DIR}=DIR")
 
 
 def _jupyter_root() -> Path:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import msgspec
 
 from attractor_nb.errors import StorageError
+from attractor_nb.model.vocabulary import environment_variables
 from attractor_nb.platforms import HAS_POSIX
 from attractor_nb.storage.files.atomic import read_plain_file, sweep, write_whole
 from attractor_nb.storage.files.disk import FILE_MODE, Disk
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from contextlib import AbstractContextManager
 
-STATE_VARIABLE: Final = "ATTRACTOR_STATE_DIR"
 FILE_NAME: Final = "trust.json"
 _LOCK_NAME: Final = "trust.lock"
 _SCHEMA_VERSION: Final = 1
@@ -125,7 +125,7 @@ class TrustFile:
 
 def state_directory() -> Path | None:
     """The directory of this user's state between runs; None when the user has no home."""
-    if given := os.environ.get(STATE_VARIABLE):
+    if given := os.environ.get(environment_variables.STATE_DIR):
         return Path(os.path.expanduser(given)).resolve()  # noqa: PTH111 - without a home it stays as it is
     try:
         home = Path.home()
@@ -133,7 +133,7 @@ def state_directory() -> Path | None:
         return None
     if sys.platform == "darwin":
         return (home / "Library" / "Application Support" / "attractor-nb").resolve()
-    base = os.environ.get("XDG_STATE_HOME", "")
+    base = os.environ.get(environment_variables.STATE_HOME, "")
     return ((Path(base) if Path(base).is_absolute() else home / ".local/state") / "attractor-nb").resolve()
 
 

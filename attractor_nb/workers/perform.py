@@ -32,6 +32,7 @@ from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.calls.messages import Attachment
 from attractor_nb.model.events import Event, ModelCallEnded, StageOutput
 from attractor_nb.model.outcome import Outcome
+from attractor_nb.model.vocabulary import environment_variables
 from attractor_nb.processes import LocalProcesses
 from attractor_nb.protocols import BackendLifetime, CodergenBackend
 from attractor_nb.redaction import learn, redacted, secrets_among
@@ -227,9 +228,9 @@ async def _command(task: StageTask, scope: StageScope) -> StageReport:
         cwd=directory,
         env={
             **work["environment"],
-            "ATTRACTOR_STAGE_DIR": str(directory),
-            "ATTRACTOR_LOGS_ROOT": str(scope.logs_root),
-            "ATTRACTOR_CONTEXT_FILE": str(directory / CONTEXT_FILE),
+            environment_variables.STAGE_DIR: str(directory),
+            environment_variables.LOGS_ROOT: str(scope.logs_root),
+            environment_variables.CONTEXT_FILE: str(directory / CONTEXT_FILE),
         },
         stdin=work["stdin"].encode(),
         timeout_seconds=task.timeout_seconds,

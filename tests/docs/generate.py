@@ -4,8 +4,10 @@
 
 docs/errors.md comes from the tables of malformed sources, docs/rules.md from the docstrings of the lint
 rules, docs/options.md from the options of runs, maps and pipelines, two tables of docs/language.md from
-the tables of shapes and attributes, the table of hosts in
-docs/platforms.md from marks of tests, that of docs/install.md from the extras, and that of docs/statistics.md from simulations. A test compares. hatch_build.py makes the files of the extension of JupyterLab.
+the tables of shapes and attributes, the Python API, commands, HTTP, events, settings and limits from the code
+(reference_pages.py), the table of hosts in docs/platforms.md from marks of tests, that of docs/install.md from the
+extras, and that of docs/statistics.md from simulations. A test compares. hatch_build.py makes the files of the
+extension of JupyterLab.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from attractor_nb.model.vocabulary.shapes import SHAPE_ALIASES, SHAPE_TO_TYPE
 from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.prepare.run_options import EvaluationOptions, MapOptions, RunOptions
 from hatch_build import SCOPES, TYPES, default_of, meaning_of
+from tests.docs import reference_pages
 from tests.docs.hosts import FEATURES, extras_rows, hosts_rows, reason_numbers
 from tests.evaluation.statistics_table import statistics_table
 
@@ -276,6 +279,11 @@ def options_page() -> str:
     )
 
 
+def _unread(page: Callable[[], str]) -> Callable[[str], str]:
+    """A page that has no part written by hand."""
+    return lambda now: page()
+
+
 PAGES: dict[str, Callable[[str], str]] = {
     "docs/language.md": language_page,
     "docs/errors.md": lambda now: errors_page(),
@@ -284,6 +292,7 @@ PAGES: dict[str, Callable[[str], str]] = {
     "docs/platforms.md": platforms_page,
     "docs/install.md": install_page,
     "docs/statistics.md": statistics_page,
+    **{name: _unread(page) for name, page in reference_pages.PAGES.items()},
 }
 """Each generated file as a function of what is written there now."""
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from attractor_nb import Pipeline
+from tests.docs.site import runs
 from tests.docs.site.sources import DeadLink, notebook_with_links, outside_code, sections, with_links
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -128,9 +130,46 @@ def test_a_page_belongs_to_the_section_of_its_first_link():
     assert made["b.md"].endswith(":hidden:\n\nt/n\n```\n")
 
 
+def test_each_example_to_keep_is_a_card_with_its_picture_run_needs_and_text(site):
+    page = (site / "examples.html").read_text("utf-8")
+    cards = page.split("<h3>")[1:]
+    assert len(cards) == len(runs.gallery()) >= 18
+    for name, card in zip(runs.gallery(), cards, strict=True):
+        assert f'src="_images/example-{name}.svg"' in card
+        assert f'src="runs/example-{name}.html"' in card
+        assert (site / "runs" / f"example-{name}.html").is_file()
+        assert "<strong>Needs</strong>" in card
+        assert "digraph" in card
+
+
+def test_runs_that_pages_embed_are_made(site):
+    embedded = {
+        (page.parent / source).resolve()
+        for page in site.rglob("*.html")
+        for source in re.findall(r'<iframe class="run" src="([^"]+)"', page.read_text("utf-8"))
+    }
+    assert len(embedded) == len(runs.FRONT) + len(runs.gallery())
+    assert [page for page in embedded if not page.is_file()] == []
+
+
+def test_needs_of_a_pipeline_are_said_in_words():
+    text = """digraph { inputs="ticket, tone=plain" start [shape=Mdiamond] ask [shape=hexagon] say [prompt="$ticket $tone"]
+        done [shape=Msquare] start -> say -> ask -> done }"""
+    assert runs.needs(Pipeline(text)) == "a model, a person, inputs `ticket`"
+
+
 # -- in Chromium, opened from the disk without a network ---------------------------------------------
 
-PAGES = ("index.html", "tutorials/02_human_gates.html", "gates.html", "language.html", "rules.html")
+PAGES = (
+    "index.html",
+    "examples.html",
+    "api-runs.html",
+    "commands.html",
+    "tutorials/02_human_gates.html",
+    "gates.html",
+    "language.html",
+    "rules.html",
+)
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +191,19 @@ def test_search_finds_a_page_from_the_disk(driver, site):
         page.press("input[name=q]", "Enter")
         page.click("#search-results li a[href^='gates.html']")
         assert page.inner_text("h1").startswith("Human gates")
+
+
+@pytest.mark.browser
+@pytest.mark.campaign
+def test_runs_of_the_front_page_are_replayed_and_compared_without_a_network(driver, site):
+    with driver.quiet_page(offline=True) as page:
+        page.goto(f"file://{site / 'index.html'}")
+        review = page.frame_locator("iframe[src='runs/review.html']")
+        review.locator("#view [data-node=plan]").click()
+        review.get_by_text("Response", exact=True).click()
+        review.get_by_text("a token bucket for each API key").first.wait_for()
+        page.click("label[for=run-compared]")
+        page.frame_locator("iframe[src='runs/compared.html']").get_by_text("only A took it").wait_for()
 
 
 @pytest.mark.browser

@@ -61,7 +61,7 @@ def test_a_parameter_and_a_value_of_the_debugger_are_texts():
 
 
 def test_a_file_of_endpoints_is_named(tmp_path, monkeypatch):
-    monkeypatch.setenv(addresses.VARIABLE, str(tmp_path))
+    monkeypatch.setenv("ATTRACTOR_CONFIG_DIR", str(tmp_path))
     (tmp_path / addresses.FILE_NAME).write_text(f"a = {'[' * 5000}{']' * 5000}\n")
     with pytest.raises(OptionError, match="cannot be read"):
         addresses.users_endpoints()

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from attractor_nb import Pipeline, ProviderBackend, Run, RunResult, load_pipeline, runs
-from attractor_nb.backends.llm.addresses import FILE_NAME, VARIABLE
+from attractor_nb.backends.llm.addresses import FILE_NAME
 from attractor_nb.errors import OptionError
 from attractor_nb.storage.stored_run import read_facts
 
@@ -91,7 +91,7 @@ def test_a_settings_file_that_cannot_be_read_is_named_by_a_replay_too(tmp_path, 
     """The settings are part of the question: without them another call would be looked for."""
     place = {"cassette": tmp_path / "one.json", "cassette_mode": "replay", "durability": "fast"}
     Pipeline(SOURCE).run(wait=True, backend=answer, **{**place, "cassette_mode": "record"})
-    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    monkeypatch.setenv("ATTRACTOR_CONFIG_DIR", str(tmp_path))
     (tmp_path / FILE_NAME).write_text("[broken")
     with pytest.raises(OptionError, match=f"{FILE_NAME} cannot be read") as told:
         Pipeline(SOURCE).run(wait=True, backend="llm", logs_root=tmp_path / "run", **place)

@@ -20,6 +20,7 @@ from attractor_nb.errors import OptionError, TerminalError
 from attractor_nb.given_files import read_file
 from attractor_nb.model.calls.providers import Endpoint, known_provider, read_endpoint
 from attractor_nb.model.record import plain_value
+from attractor_nb.model.vocabulary import environment_variables
 from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ NO_KEY: Final = "no-key"
 
 FILE_NAME: Final = "endpoints.toml"
 MAX_BYTES: Final = 1 << 20
-VARIABLE: Final = "ATTRACTOR_CONFIG_DIR"
-"""Names another folder than the usual one."""
 
 
 def address_of(target: Target) -> str:
@@ -109,9 +108,9 @@ def needs_key(target: Target, address: str) -> bool:
 
 def settings_file() -> Path | None:
     """The file of the user's endpoints. None if the user has no home."""
-    if given := os.environ.get(VARIABLE):
+    if given := os.environ.get(environment_variables.CONFIG_DIR):
         return Path(os.path.expanduser(given)) / FILE_NAME  # noqa: PTH111 - without a home it stays as it is
-    base = os.environ.get("XDG_CONFIG_HOME", "")
+    base = os.environ.get(environment_variables.CONFIG_HOME, "")
     try:
         folder = Path(base) if Path(base).is_absolute() else Path.home() / ".config"
     except RuntimeError:

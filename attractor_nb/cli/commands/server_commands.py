@@ -12,6 +12,7 @@ from attractor_nb.cli.option_choices import Settings, Shell
 from attractor_nb.cli.reporting import ExitCode
 from attractor_nb.cli.shared_options import File, Json, RunsDir, Server, Token, run_params, run_settings, with_options
 from attractor_nb.errors import OptionError
+from attractor_nb.model.vocabulary import environment_variables
 from attractor_nb.model.vocabulary.option_meanings import FLAGS
 
 NOT_OF_A_SUBMISSION = (
@@ -64,7 +65,9 @@ def serve(
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes any free one.")] = 8765,
     token: Annotated[
         str | None,
-        typer.Option("--token", envvar="ATTRACTOR_TOKEN", help="The token; by default a new one.", show_default=False),
+        typer.Option(
+            "--token", envvar=environment_variables.TOKEN, help="The token; by default a new one.", show_default=False
+        ),
     ] = None,
     prefix: Annotated[
         str, typer.Option("--prefix", metavar="PATH", help="Serve everything under this path.", show_default=False)
@@ -139,7 +142,7 @@ def submit(
         typer.Option(
             "--server",
             metavar="URL",
-            envvar="ATTRACTOR_SERVER",
+            envvar=environment_variables.SERVER,
             help="The server, as `attractor-nb serve` printed it.",
             show_default=False,
         ),

@@ -18,7 +18,7 @@ from http.client import HTTPException, HTTPResponse, IncompleteRead
 from typing import IO, TYPE_CHECKING, Any, Final, cast
 from urllib.parse import SplitResult, parse_qs, quote, urlsplit, urlunsplit
 
-from attractor_nb.cli.option_choices import SERVER_VARIABLE, TOKEN_VARIABLE, is_url
+from attractor_nb.cli.option_choices import is_url
 from attractor_nb.errors import (
     AlreadyAnswered,
     AnswerRefused,
@@ -34,6 +34,7 @@ from attractor_nb.errors import (
     UntrustedSource,
 )
 from attractor_nb.model.diagnostic import rest_words
+from attractor_nb.model.vocabulary import environment_variables
 from attractor_nb.network import WEB_PROXIES, certificate_fault, is_local, proxy_fault, proxy_variables
 from attractor_nb.redaction import MIN_LENGTH
 from attractor_nb.runtime.prepare.known_secrets import redact_also
@@ -94,7 +95,7 @@ def read_address(given: str, token: str | None = None) -> ServerAddress:
         raise OptionError(f"{given!r} is not the address of a server", hint="such as http://127.0.0.1:8765")
     parts = urlsplit(given)
     base, run = _server_and_run(parts)
-    token = (token or _token_in(parts) or _usual_token(base) or os.environ.get(TOKEN_VARIABLE, "")).strip()
+    token = (token or _token_in(parts) or _usual_token(base) or os.environ.get(environment_variables.TOKEN, "")).strip()
     if not token.isascii() or not token.isprintable() or " " in token:
         raise OptionError(
             "the token must be one word of ASCII characters", hint="pass the URL or token that the server printed"
@@ -116,7 +117,7 @@ def _token_in(parts: SplitResult) -> str:
 def _usual_token(base: str) -> str:
     """The token of ``ATTRACTOR_SERVER`` where that is the server that is named: URLs are printed without theirs."""
     try:
-        usual = urlsplit(os.environ.get(SERVER_VARIABLE, ""))
+        usual = urlsplit(os.environ.get(environment_variables.SERVER, ""))
     except ValueError:
         return ""
     return _token_in(usual) if _server_and_run(usual)[0] == base else ""

@@ -65,10 +65,10 @@ class InterviewCompleted(RunEvent, kw_only=True):
 class InterviewTimeout(RunEvent, kw_only=True):
     """A question had no answer in time. ``duration`` in seconds."""
 
-    question: str = ""
-    stage: str = ""
-    duration: float
-    question_id: str = ""
+    question: str = ""  #: Text of the question.
+    stage: str = ""  #: The gate's node.
+    duration: float  #: Seconds that it waited.
+    question_id: str = ""  #: Id of the question.
 
     @property
     def node_id(self) -> str:
@@ -84,8 +84,8 @@ class InterviewTimeout(RunEvent, kw_only=True):
 class InterviewInformed(RunEvent, kw_only=True):
     """A message to users that asks for nothing (``Interviewer.inform``)."""
 
-    message: str = ""
-    stage: str = ""
+    message: str = ""  #: The text that was shown.
+    stage: str = ""  #: The node that shows it.
 
     @property
     def node_id(self) -> str:

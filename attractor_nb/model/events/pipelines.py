@@ -33,10 +33,10 @@ class PipelineStarted(RunEvent, kw_only=True):
     carried: SurvivingTotals | None = None
     #: As in the manifest, which can be made again from here.
     goal: str = ""
-    model: str = ""
-    node_count: Count = always(0)
-    backend: str = ""
-    answers: Answers = ""
+    model: str = ""  #: Model of the graph, or empty.
+    node_count: Count = always(0)  #: Nodes of the graph.
+    backend: str = ""  #: Name of the backend.
+    answers: Answers = ""  #: Kind of answers that prompts and commands get: ``real``, ``simulated`` or empty for none.
     schema_version: Count = always(LOG_FORM)  #: Version of the form of the log's records.
 
     @property
@@ -57,7 +57,7 @@ class PipelineResumed(RunEvent, kw_only=True):
     cut_off: Mapping[str, Any] = msgspec.field(default_factory=no_values)
     #: Backend from now on, as in the manifest.
     backend: str = ""
-    answers: Answers = ""
+    answers: Answers = ""  #: Kind of answers that prompts and commands get: ``real``, ``simulated`` or empty for none.
 
     @property
     def description(self) -> str:
@@ -134,8 +134,8 @@ def _changes_in_words(context: Mapping[str, Any], prompt: str) -> str:
 class PipelineCompleted(RunEvent, kw_only=True):
     """The run ended in success. ``duration`` in seconds of running time."""
 
-    duration: float
-    artifact_count: Count = always(0)
+    duration: float  #: Seconds that the run took.
+    artifact_count: Count = always(0)  #: Artifacts that stages stored.
 
     @property
     def description(self) -> str:
@@ -213,8 +213,8 @@ class GoalGateUnsatisfied(RunEvent, kw_only=True):
 class RunWarning(RunEvent, kw_only=True):
     """Something a person should know that stops nothing, such as a gate that was never visited."""
 
-    message: str = ""
-    node: str = ""
+    message: str = ""  #: The warning, in a sentence.
+    node: str = ""  #: The node that it is about, or empty.
 
     @property
     def node_id(self) -> str:
@@ -231,7 +231,7 @@ class CheckpointSaved(RunEvent, kw_only=True):
     """The commit of a stage is durable (ruling 29)."""
 
     is_durable: ClassVar[bool] = False
-    saved_node: str = ""
+    saved_node: str = ""  #: The node whose stage was committed.
 
     @property
     def node_id(self) -> str:
@@ -243,7 +243,7 @@ class EventsDropped(RunEvent, kw_only=True):
     """A consumer was too slow and missed ``count`` events; the log has them all."""
 
     is_durable: ClassVar[bool] = False
-    count: Count
+    count: Count  #: Events that an observer did not receive.
 
     @property
     def description(self) -> str:

@@ -110,8 +110,8 @@ class StageCompleted(StageEnd, kw_only=True):
 class StageFailed(StageEnd, kw_only=True):
     """An attempt failed: for good, or to be tried again when ``will_retry``."""
 
-    error: str = ""
-    will_retry: bool = False
+    error: str = ""  #: Reason of the failure.
+    will_retry: bool = False  #: Another attempt follows.
 
     @property
     def is_commit(self) -> bool:
@@ -127,7 +127,7 @@ class StageFailed(StageEnd, kw_only=True):
 class StageRetrying(StageSignal, kw_only=True):
     """Another attempt follows. ``delay`` in seconds; ``attempt`` is the one to come."""
 
-    delay: float = always(0.0)
+    delay: float = always(0.0)  #: Seconds until the next attempt.
 
     @property
     def description(self) -> str:
@@ -261,9 +261,9 @@ class ParallelBranchCompleted(StageSignal, kw_only=True):
 class ParallelCompleted(StageSignal, kw_only=True):
     """All branches of a fan-out ended. ``duration`` in seconds, in this session."""
 
-    duration: float = always(0.0)
-    success_count: Count = always(0)
-    failure_count: Count = always(0)
+    duration: float = always(0.0)  #: Seconds of all branches.
+    success_count: Count = always(0)  #: Branches that succeeded.
+    failure_count: Count = always(0)  #: Branches that failed.
 
     @property
     def description(self) -> str:

@@ -112,6 +112,11 @@ class Attributed:
         """The value of an attribute if it is set and of that kind, else ``default``.
 
         A value of the wrong kind was reported by lint and counts as unset.
+
+        Args:
+            name: The attribute.
+            kind: The type of the value: str, bool, int, float or Duration.
+            default: The value if it is not set; by default that of the table of attributes.
         """
         value = self.attrs.get(name)
         if kind is str and value is not None and not isinstance(value, str):

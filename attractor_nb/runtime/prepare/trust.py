@@ -26,6 +26,7 @@ from attractor_nb.decisions.planning.executable_surface import (
     is_hash,
 )
 from attractor_nb.errors import AttractorError, OptionError, UntrustedSource
+from attractor_nb.model.vocabulary import environment_variables
 from attractor_nb.model.vocabulary.isolation import IN_PLACE
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.current_directory import here
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
 
 Origin = str | Path
 """Origin of a text: a file, whose answers are remembered, or a stream that only has a name."""
-TRUST_VARIABLE: Final = "ATTRACTOR_TRUST"
 _PART_NAME: Final = re.compile(r"(restart|row)-[0-9]+\Z")
 _DIFF_LINES: Final = 60
 
@@ -310,7 +310,7 @@ def untrusted(question: TrustQuestion) -> UntrustedSource:
         surface_hash=question.surface.full_hash,
         hint=f"read them (`{_reading(question.origin)}` prints them whole), then trust them: "
         f'run(trust="{digits}") or resume(…, trust="{digits}") in Python, '
-        f"--trust on the command line, or {TRUST_VARIABLE}={digits} where nobody can be asked",
+        f"--trust on the command line, or {environment_variables.TRUST}={digits} where nobody can be asked",
     )
 
 
@@ -354,11 +354,11 @@ def _are_commands_run(processes: Processes | None) -> bool:
 
 
 def _hashes_of_environment() -> Iterable[str]:
-    found = re.split(r"[,\s]+", os.environ.get(TRUST_VARIABLE, "").strip())
+    found = re.split(r"[,\s]+", os.environ.get(environment_variables.TRUST, "").strip())
     for text in filter(None, found):
         if not is_hash(text):
             raise OptionError(
-                f"{TRUST_VARIABLE} holds {text!r}, which is not a hash of commands",
+                f"{environment_variables.TRUST} holds {text!r}, which is not a hash of commands",
                 hint=f"list hashes of at least {SHOWN_DIGITS} hexadecimal digits; "
                 "`attractor-nb commands FILE` prints them",
             )

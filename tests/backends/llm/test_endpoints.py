@@ -343,7 +343,7 @@ def test_a_user_without_a_home_has_no_endpoints_of_her_own(monkeypatch):
     def homeless():
         raise RuntimeError("Could not determine home directory.")
 
-    for name in (addresses.VARIABLE, "XDG_CONFIG_HOME"):
+    for name in ("ATTRACTOR_CONFIG_DIR", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(addresses.Path, "home", homeless)
     assert (addresses.settings_file(), addresses.users_endpoints()) == (None, {})

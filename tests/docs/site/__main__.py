@@ -22,10 +22,11 @@ from tests.docs.site.sources import assemble  # noqa: E402 - beside the package
 
 def build(target: Path) -> int:
     """Build the site in a directory; the exit code."""
-    for name in ("sources", "doctrees", "html"):
+    for name in ("sources", "extra", "doctrees", "html"):
         shutil.rmtree(target / name, ignore_errors=True)
-    assemble(target / "sources")
+    assemble(target / "sources", target / "extra")
     options = ["-E", "-a", "-W", "--keep-going", "-q", "-j", "2", "-c", str(HERE), "-d", str(target / "doctrees")]
+    options += ["-D", f"html_extra_path={target / 'extra'}"]
     return build_main([*options, str(target / "sources"), str(target / "html")])
 
 

@@ -25,10 +25,14 @@ myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 5
 nitpicky = True
 
+highlight_language = "text"
+
 html_theme = "furo"
 html_title = "attractor_nb"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_js_files = [("copy.js", {"defer": "defer"})]
+html_favicon = "../../../attractor_nb/server/web/icon.svg"
 html_copy_source = False
 html_show_copyright = False
 html_show_sphinx = False

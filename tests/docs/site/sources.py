@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+
+from tests.docs.site import runs
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PAGES = {
@@ -112,18 +114,29 @@ def _toctree(names: Iterable[str]) -> str:
     return "\n".join(["```{toctree}", ":hidden:", "", *(posixpath.splitext(name)[0] for name in names), "```", ""])
 
 
-def assemble(target: Path, made: dict[str, str] | None = None) -> None:
-    """Write all sources of the site into a directory, with pages that are made for the site alone."""
-    downloads: set[str] = set()
-    written: dict[str, str | bytes] = dict(made or {})
+def assemble(target: Path, extra: Path) -> None:
+    """Write the sources of the site into one directory, and the pages that Sphinx copies as they are into another."""
+    downloads = {f"examples/{name}.dot" for name in runs.gallery()}
+    written: dict[str, str | bytes] = {}
     for path in pages():
-        change = notebook_with_links if path.endswith(".ipynb") else with_links
-        written[place(path) or path] = change((REPOSITORY / path).read_text("utf-8"), path, downloads)
+        text = (REPOSITORY / path).read_text("utf-8")
+        there = place(path) or path
+        if path.endswith(".ipynb"):
+            written[there] = notebook_with_links(text, path, downloads)
+        else:
+            written[there] = runs.embedded(with_links(text, path, downloads), "../" * there.count("/"))
+    written["examples.md"] = runs.with_cards(str(written["examples.md"]))
     written |= sections(str(written["index.md"]))
     for image in (REPOSITORY / "docs" / "images").iterdir():
         written[f"images/{image.name}"] = image.read_bytes()
     for path in sorted(downloads):
         written[f"files/{path}"] = (REPOSITORY / path).read_bytes()
-    for name, content in written.items():
-        (target / name).parent.mkdir(parents=True, exist_ok=True)
-        (target / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    shown = runs.pages()
+    _write(target, written | {name: text for name, text in shown.items() if name.endswith(".svg")})
+    _write(extra, {name: text for name, text in shown.items() if name.endswith(".html")})
+
+
+def _write(folder: Path, files: Mapping[str, str | bytes]) -> None:
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)

@@ -41,6 +41,7 @@ from attractor_nb.errors import AttractorError, StageError, TerminalError
 from attractor_nb.maybe_async import call
 from attractor_nb.model.events.stages import ToolCallEnded
 from attractor_nb.model.texts import whole
+from attractor_nb.model.vocabulary import environment_variables
 from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
@@ -140,21 +141,21 @@ class Hooks:
     def _environment(self, when: str, tool: str, call_id: str) -> dict[str, str]:
         return {
             **stage_environment(self._scope, self._workplace.directory),
-            "ATTRACTOR_HOOK": when,
-            "ATTRACTOR_TOOL_NAME": _named(tool),
-            "ATTRACTOR_TOOL_CALL_ID": _named(call_id),
+            environment_variables.HOOK: when,
+            environment_variables.TOOL_NAME: _named(tool),
+            environment_variables.TOOL_CALL_ID: _named(call_id),
         }
 
 
 def stage_environment(scope: StageScope, workdir: Path) -> dict[str, str]:
     """The environment variables that describe a stage to the commands around a model."""
     return {
-        "ATTRACTOR_RUN_ID": scope.run_id,
-        "ATTRACTOR_NODE_ID": scope.node_id,
-        "ATTRACTOR_STAGE_DIR": str(scope.files.directory.absolute()),
-        "ATTRACTOR_LOGS_ROOT": str(scope.logs_root.absolute()),
-        "ATTRACTOR_IDEMPOTENCY_KEY": scope.idempotency_key,
-        "ATTRACTOR_WORKDIR": str(workdir),
+        environment_variables.RUN_ID: scope.run_id,
+        environment_variables.NODE_ID: scope.node_id,
+        environment_variables.STAGE_DIR: str(scope.files.directory.absolute()),
+        environment_variables.LOGS_ROOT: str(scope.logs_root.absolute()),
+        environment_variables.IDEMPOTENCY_KEY: scope.idempotency_key,
+        environment_variables.WORKDIR: str(workdir),
     }
 
 
