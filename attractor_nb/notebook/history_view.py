@@ -20,7 +20,7 @@ from attractor_nb.pipeline.runs import RunRow, RunTable
 from attractor_nb.redaction import redacted
 from attractor_nb.studio.compare.compare_runs import PLAIN_TEXT_CHARS
 from attractor_nb.studio.compare.comparison_page import comparison_values
-from attractor_nb.studio.history.history_table import run_plain
+from attractor_nb.studio.history.history_table import RunsQuery, rows_part, run_plain
 from attractor_nb.studio.history.waiting_gates import shown_place
 from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.frontend import script, widget_styles
@@ -36,12 +36,17 @@ class HistoryRequests:
 
     def __init__(self, table: RunTable) -> None:
         self.table = table
+        self.query = RunsQuery()
         self.resumed: dict[str, Run] = {}
 
     def rows(self) -> list[dict[str, Any]]:
         """The displayed values of each run; one that was resumed here is followed until the list ends."""
         rows = [run_plain(index, row, shown_place(row.logs_root)) for index, row in enumerate(self.table)]
         return [{**row, "is_live": True} if row["key"] in self.resumed else row for row in rows]
+
+    def part(self) -> tuple[list[dict[str, Any]], dict[str, int]]:
+        """The rows that were asked for last, and how many there are."""
+        return rows_part(self.rows(), self.query)
 
     def answer(self, message: Mapping[str, Any]) -> dict[str, Any] | None:
         """Do what a message asks; what is said of it, or None for nothing. The table is read again."""
@@ -55,6 +60,9 @@ class HistoryRequests:
             "compare": lambda row: _compared(row, self._row(str(message.get("other", "")))),
         }
         reply: dict[str, Any] | None = None
+        if kind == "find":
+            self.query = RunsQuery.of(message)
+            return None
         try:
             if kind in doing:
                 reply = doing[kind](self._row(key))
@@ -85,20 +93,24 @@ class HistoryView(anywidget.AnyWidget):
 
     _esm = script("history")
     _css = widget_styles()
-    rows = traitlets.List().tag(sync=True)  #: As of ``HistoryRequests.rows``.
+    rows = traitlets.List().tag(sync=True)  #: As of ``HistoryRequests.part``.
+    counts = traitlets.Dict().tag(sync=True)  #: As of ``HistoryRequests.part``.
     caption = traitlets.Unicode().tag(sync=True)  #: The runs base, for screen readers.
     place = traitlets.Unicode().tag(sync=True)  #: The key that marks the static output.
 
     def __init__(self, table: RunTable, place: str = "") -> None:
         self._requests = HistoryRequests(table)
-        super().__init__(rows=self._requests.rows(), caption=shown_place(table.base), place=place)
+        rows, counts = self._requests.part()
+        super().__init__(rows=rows, counts=counts, caption=shown_place(table.base), place=place)
         self.on_msg(self._on_message)
 
     def _on_message(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
         reply = self._requests.answer(content)
-        rows = self._requests.rows()
-        if rows != self.rows:
-            self.rows = rows
+        rows, counts = self._requests.part()
+        with self.hold_sync():  # the view shows rows with their counts
+            self.counts = counts
+            if rows != self.rows:
+                self.rows = rows
         if reply is not None:
             self.send(reply)
 
