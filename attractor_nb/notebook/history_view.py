@@ -15,6 +15,7 @@ import traitlets
 
 from attractor_nb.errors import AttractorError, RunNotFound
 from attractor_nb.maps.compare_maps import MapComparison
+from attractor_nb.notebook.rows_view import OpenRun, RowsRequests
 from attractor_nb.pipeline.compare import diff
 from attractor_nb.pipeline.runs import RunRow, RunTable
 from attractor_nb.redaction import redacted
@@ -34,8 +35,16 @@ if TYPE_CHECKING:
 class HistoryRequests:
     """Does what a view asks of a table of runs, and says what came of it. Knows no widget."""
 
-    def __init__(self, table: RunTable) -> None:
+    def __init__(self, table: RunTable, open_run: OpenRun | None = None) -> None:
+        """Make it.
+
+        Args:
+            table: The runs.
+            open_run: Shows the live view of a row's run at a place.
+        """
         self.table = table
+        self._open_run = open_run
+        self._maps: dict[str, RowsRequests] = {}
         self.query = RunsQuery()
         self.resumed: dict[str, Run] = {}
 
@@ -52,7 +61,7 @@ class HistoryRequests:
         """Do what a message asks; what is said of it, or None for nothing. The table is read again."""
         kind, key = str(message.get("kind", "")), str(message.get("key", ""))
         doing: dict[str, Callable[[RunRow], dict[str, Any]]] = {
-            "open": _opened,
+            "open": self._opened,
             "resume": self._resume,
             "tag": lambda row: _tagged(row, row.tag(str(message.get("tag", ""))), "tag", message),
             "untag": lambda row: _tagged(row, row.untag(str(message.get("tag", ""))), "untag", message),
@@ -63,6 +72,8 @@ class HistoryRequests:
         if kind == "find":
             self.query = RunsQuery.of(message)
             return None
+        if (of_map := self._maps.get(str(message.get("map", "")))) is not None:
+            return of_map.answer(message)
         try:
             if kind in doing:
                 reply = doing[kind](self._row(key))
@@ -81,6 +92,19 @@ class HistoryRequests:
                 return row
         raise RunNotFound(f"run {key} no longer exists", hint="the list is out of date: refresh it")
 
+    def _opened(self, row: RunRow) -> dict[str, Any]:
+        if not row.is_map:
+            return _opened(row)
+        key = row.logs_root.name
+        self._maps[key] = requests = RowsRequests(row.logs_root, self._open_run)
+        call = f'runs("{redacted(shown_place(row.logs_root))}")'
+        return {
+            "title": f"{row.pipeline_name or row.kind} · {key}",
+            "call": call,
+            "map": key,
+            "page": requests.page.parts(),
+        }
+
     def _resume(self, row: RunRow) -> dict[str, Any]:
         # Its gates wait in the inbox; a handler of the kernel must not be kept.
         self.resumed[row.logs_root.name] = row.resume(is_shown=False, interviewer="deferred")
@@ -98,8 +122,8 @@ class HistoryView(anywidget.AnyWidget):
     caption = traitlets.Unicode().tag(sync=True)  #: The runs base, for screen readers.
     place = traitlets.Unicode().tag(sync=True)  #: The key that marks the static output.
 
-    def __init__(self, table: RunTable, place: str = "") -> None:
-        self._requests = HistoryRequests(table)
+    def __init__(self, table: RunTable, place: str = "", open_run: OpenRun | None = None) -> None:
+        self._requests = HistoryRequests(table, open_run)
         rows, counts = self._requests.part()
         super().__init__(rows=rows, counts=counts, caption=shown_place(table.base), place=place)
         self.on_msg(self._on_message)
@@ -121,9 +145,8 @@ def _loading(row: RunRow) -> str:
 
 def _opened(row: RunRow) -> dict[str, Any]:
     found = row.load()
+    assert not isinstance(found, RunTable), "a map is opened as its page"
     title = f"{row.pipeline_name or 'run'} · {row.logs_root.name}"
-    if isinstance(found, RunTable):
-        return {"title": title, "words": str(found), "call": f'runs("{redacted(shown_place(row.logs_root))}")'}
     words = f"{found}\n{found.details().partition(chr(10) * 2)[0]}"
     marks = {status.value: path for status, path in MARK_PATHS.items()}
     states = {name: state.to_plain() for name, state in found.view.nodes.items()}

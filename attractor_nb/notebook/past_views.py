@@ -46,7 +46,8 @@ class PastViews:
         from attractor_nb.notebook.history_view import HistoryView  # noqa: PLC0415 - the first imports widgets
 
         key = urandom(8).hex()
-        self._keep(key, HistoryView(table, key))
+        open_runs = self._presenter.open_runs
+        self._keep(key, HistoryView(table, key, lambda run, place: open_runs().open(run, key=place)))
         html = table.table.to_html()
         display({"text/html": placed(key, html), "text/plain": str(table)}, raw=True)
 

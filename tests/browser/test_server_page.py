@@ -373,8 +373,8 @@ def test_a_map_is_opened_filtered_and_compared_and_its_row_is_a_run(driver, serv
         page.locator(".ap-fold .am-table .is-outcome", has_text="failed: no such ticket").wait_for()
         page.screenshot(path=str(pictures / "page_map_compared_light.png"), full_page=True)
 
-        page.locator(".ap-map-rows tr[data-place]").first.click()
-        beside = page.locator(".ap-map-rows .am-beside")
+        page.locator(".am-rows-place tr[data-place]").first.click()
+        beside = page.locator(".am-rows-place .am-beside")
         beside.locator("[data-node=classify].state-fail").wait_for()
         assert beside.locator(".am-beside-name").inner_text() == "row 1"
         page.screenshot(path=str(pictures / "page_map_row_light.png"), full_page=True)
@@ -412,7 +412,7 @@ def test_the_page_of_a_map_follows_its_rows_while_they_are_written(driver, serve
             page.evaluate("() => { window.isTheSamePage = true; }")
             steps.release()
             choice("success 1").wait_for()
-            page.locator(".ap-map-rows td", has_text="shipping").wait_for()
+            page.locator(".am-rows-place td", has_text="shipping").wait_for()
             steps.release()
             choice("failed 1").wait_for()
             assert page.locator(".am-table tr[data-place]").first.locator("td").first.inner_text() == "1"

@@ -6,6 +6,7 @@ import { makeDrawing } from "./drawing.js";
 import { staticHost } from "./host.js";
 import { make, makeButton, makeView } from "./parts.js";
 import { asPlacedWidget } from "./place.js";
+import { showRowsView } from "./rows_view.js";
 import { __, _n } from "./wording.js";
 
 const SETTLED_MS = 150; // between the last key and the question for other rows
@@ -118,7 +119,7 @@ export function showHistory(host, el) {
   }
 
   // What a click came to: words, the call that does the same, and of an opened run its picture.
-  function say({ title, words = "", call = "", isError = false, svg = "", marks = {}, states = {}, extra = null, both = null }) {
+  function say({ title, words = "", call = "", isError = false, svg = "", marks = {}, states = {}, extra = null, both = null, page = null, map = "" }) {
     endBoth();
     panel.replaceChildren();
     panel.hidden = false;
@@ -138,6 +139,11 @@ export function showHistory(host, el) {
       const beside = make("div", "");
       panel.append(beside);
       endBoth = showCompare(staticHost(both), beside);
+    }
+    if (page) {
+      const rows = make("div", "");
+      panel.append(rows);
+      endBoth = showRowsView({ ...host, send: (message) => host.send({ ...message, map }) }, rows, page);
     }
     if (call) {
       const line = make("p", "al-dim", __("In Python: "));
