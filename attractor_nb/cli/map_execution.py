@@ -8,6 +8,7 @@ import io
 import json
 import re
 import shlex
+import shutil
 import sys
 import threading
 import time
@@ -28,8 +29,9 @@ from attractor_nb.cli.terminal import Line, Terminal, fitted
 from attractor_nb.cli.tones import Tone
 from attractor_nb.errors import OptionError, RunError, StorageError
 from attractor_nb.maps.map_launch import MapResult, MapRun, unset_words
-from attractor_nb.maps.map_view import MapView, map_headline, rows_table, shown_rows, shown_rows_table
-from attractor_nb.maps.stored_map import StoredMap, read_stored_map
+from attractor_nb.maps.map_page import failed_in, map_page
+from attractor_nb.maps.map_view import SHOWN_ROWS, MapView, map_headline, rows_table, shown_rows, shown_rows_table
+from attractor_nb.maps.stored_map import StoredMap, read_map_record, read_stored_map
 from attractor_nb.model.states import PAUSED, RunStatus
 from attractor_nb.model.texts import did_you_mean
 from attractor_nb.pipeline.load_pipeline import load_pipeline
@@ -37,13 +39,13 @@ from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.prepare.row_files import read_params_file
 from attractor_nb.runtime.prepare.text_sources import changed_source
 from attractor_nb.storage.files.user_files import write_file
-from attractor_nb.storage.map_directory import is_evaluation, read_map
+from attractor_nb.storage.map_directory import continue_call, is_evaluation, read_map
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.stored_run import read_facts
 from attractor_nb.studio.history.diagnosis import MARKS, VERDICTS
 from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import duration_text
-from attractor_nb.views.table import one_line
+from attractor_nb.views.table import cells, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.model.row_result import RowResult
     from attractor_nb.pipeline.pipeline import Pipeline
+    from attractor_nb.views.row_table import RowTable
 
 
 SHOWN_FAILURES: Final = 20
@@ -434,6 +437,8 @@ class MapProgress:
 # A map of a directory: watched until it is inactive, and what is wrong with it.
 
 INTERVAL_SECONDS: Final = 0.5
+VALUE_CHARS: Final = (48, 32, 20, 12, 8)
+"""Characters of a value of a row, tried one after the other until the row fits the terminal."""
 LOOK_FACTOR: Final = 10
 """A look that takes long is repeated as much less often."""
 
@@ -496,10 +501,36 @@ def diagnose_map(directory: Path, *, is_json: bool) -> ExitCode:
 
 
 def _show_map(found: StoredMap) -> None:
-    print(_text(found))
+    print(_whole_text(found))
     sys.stdout.flush()
     for line in _advice(found):
         print(line, file=sys.stderr)
+
+
+def _whole_text(found: StoredMap) -> str:
+    """Totals, stages with failures, and the rows with inputs, outputs and cost; of an evaluation its verdict."""
+    if is_evaluation(found.directory):
+        from attractor_nb.evaluation.stored_evaluation import read_evaluation  # noqa: PLC0415 - few maps are scored
+
+        scored = str(read_evaluation(found.directory)).replace(f": {continue_call(found.directory)}", "")
+        return f"{map_headline(found.view)}\n\n{scored}"
+    record = read_map_record(found.directory)
+    table = map_page(record).table
+    assert table is not None, "a map has rows"
+    places = failed_in(record)
+    lines = [map_headline(found.view), *([f"failed in {places}"] if places else []), "", _fitting_text(table)]
+    return "\n".join(lines)
+
+
+def _fitting_text(table: RowTable[Any]) -> str:
+    """The rows as text, with values short enough for the terminal."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    text = ""
+    for chars in VALUE_CHARS:
+        text = str(table.text_table(SHOWN_ROWS, chars))
+        if not width or max(map(cells, text.split("\n"))) <= width:
+            break
+    return text
 
 
 def _text(found: StoredMap) -> str:

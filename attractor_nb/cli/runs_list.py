@@ -85,6 +85,7 @@ def run_plain(row: RunRow) -> dict[str, Any]:
         "run_id": row.run_id,
         "kind": row.kind,
         "pipeline": row.pipeline_name,
+        "inputs": row.inputs,
         "status": row.status,
         "start_time": row.start_time or None,
         "end_time": row.end_time,

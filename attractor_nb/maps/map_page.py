@@ -126,12 +126,11 @@ def map_line(record: MapRecord) -> str:
 def map_facts(record: MapRecord) -> Markup:
     """Totals, where the failures are, and what ran."""
     view = record.view
-    stages = Counter(row.stage for row in record.rows if row.stage)
     facts = {
         "rows": f"{len(record.rows):,}",
         **{STATUS_WORDS[status]: f"{count:,}" for status, count in view.counts.items() if count},
         "running": f"{len(view.under_way):,}" if view.under_way else "",
-        "failed in": ", ".join(f"{node} ({count:,})" for node, count in stages.most_common(5)),
+        "failed in": failed_in(record),
         "time": duration_text(view.seconds),
         "tokens": f"{view.usage.total_tokens:,}" if view.usage.total_tokens else "",
         "cost": price_text(view.usage),
@@ -145,6 +144,12 @@ def map_facts(record: MapRecord) -> Markup:
         if words
     ]
     return element("div", {"class": "am-facts"}, _bar(record), element("dl", None, *cells))
+
+
+def failed_in(record: MapRecord) -> str:
+    """The stages in which most rows failed, each with their number."""
+    stages = Counter(row.stage for row in record.rows if row.stage)
+    return ", ".join(f"{node} ({count:,})" for node, count in stages.most_common(5))
 
 
 def _cost_of_a_row(record: MapRecord) -> str:

@@ -16,12 +16,13 @@ import traitlets
 from attractor_nb.errors import AttractorError, RunNotFound
 from attractor_nb.maps.compare_maps import MapComparison
 from attractor_nb.model.states import shown_status
+from attractor_nb.notebook.rows_view import RowsRequests
 from attractor_nb.pipeline.compare import diff
 from attractor_nb.pipeline.runs import RunRow, RunTable
 from attractor_nb.redaction import redacted
 from attractor_nb.studio.compare.compare_runs import PLAIN_TEXT_CHARS
 from attractor_nb.studio.compare.comparison_page import comparison_values
-from attractor_nb.studio.history.history_table import mark_of, run_plain, state_of
+from attractor_nb.studio.history.history_table import RunsQuery, mark_of, rows_part, run_plain, state_of
 from attractor_nb.studio.history.waiting_gates import questions_of, shown_place
 from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.frontend import script, widget_styles
@@ -40,12 +41,18 @@ class HistoryRequests:
         """Serve a table; ``views`` makes the live views of the runs that are opened, without it they are pictures."""
         self.table = table
         self._views = views
+        self._maps: dict[str, RowsRequests] = {}
+        self.query = RunsQuery()
         self.resumed: dict[str, Run] = {}
 
     def rows(self) -> list[dict[str, Any]]:
         """The displayed values of each run; one that was resumed here is followed until the list ends."""
         rows = [run_plain(index, row, shown_place(row.logs_root)) for index, row in enumerate(self.table)]
         return [{**row, **_standing(self.resumed[row["key"]])} if row["key"] in self.resumed else row for row in rows]
+
+    def part(self) -> tuple[list[dict[str, Any]], dict[str, int]]:
+        """The rows that were asked for last, and how many there are."""
+        return rows_part(self.rows(), self.query)
 
     def answer(self, message: Mapping[str, Any]) -> dict[str, Any] | None:
         """Do what a message asks; what is said of it, or None for nothing. The table is read again."""
@@ -59,6 +66,11 @@ class HistoryRequests:
             "compare": lambda row: _compared(row, self._row(str(message.get("other", "")))),
         }
         reply: dict[str, Any] | None = None
+        if kind == "find":
+            self.query = RunsQuery.of(message)
+            return None
+        if (of_map := self._maps.get(str(message.get("map", "")))) is not None:
+            return of_map.answer(message)
         try:
             if kind in doing:
                 reply = doing[kind](self._row(key))
@@ -78,10 +90,11 @@ class HistoryRequests:
         raise RunNotFound(f"run {key} no longer exists", hint="the list is out of date: refresh it")
 
     def _open(self, row: RunRow) -> dict[str, Any]:
+        if row.is_map:
+            return self._opened_map(row)
         found = row.load()
+        assert not isinstance(found, RunTable), "a map is opened as its page"
         title = f"{row.pipeline_name or 'run'} · {row.logs_root.name}"
-        if isinstance(found, RunTable):
-            return {"title": title, "words": str(found), "call": f'runs("{redacted(shown_place(row.logs_root))}")'}
         if self._views is None:
             return {"title": title, "call": _loading(row), **_drawn(found)}
         here = self._views.run_here(found.id)
@@ -92,6 +105,17 @@ class HistoryRequests:
         for asked in questions_of(row):
             view.offer(asked)
         return {"title": title, "place": view.key, "call": _loading(row)}
+
+    def _opened_map(self, row: RunRow) -> dict[str, Any]:
+        key, views = row.logs_root.name, self._views
+        open_run = None if views is None else lambda run, place: views.open(run, key=place)
+        self._maps[key] = requests = RowsRequests(row.logs_root, open_run)
+        return {
+            "title": f"{row.pipeline_name or row.kind} · {key}",
+            "call": f'runs("{redacted(shown_place(row.logs_root))}")',
+            "map": key,
+            "page": requests.page.parts(),
+        }
 
     def _resume(self, row: RunRow) -> dict[str, Any]:
         # A handler of the kernel must not be kept: its gates wait for a click, or for an answer in the inbox.
@@ -107,20 +131,24 @@ class HistoryView(anywidget.AnyWidget):
 
     _esm = script("history")
     _css = widget_styles()
-    rows = traitlets.List().tag(sync=True)  #: As of ``HistoryRequests.rows``.
+    rows = traitlets.List().tag(sync=True)  #: As of ``HistoryRequests.part``.
+    counts = traitlets.Dict().tag(sync=True)  #: As of ``HistoryRequests.part``.
     caption = traitlets.Unicode().tag(sync=True)  #: The runs base, for screen readers.
     place = traitlets.Unicode().tag(sync=True)  #: The key that marks the static output.
 
     def __init__(self, table: RunTable, place: str = "", views: OpenViews | None = None) -> None:
         self._requests = HistoryRequests(table, views)
-        super().__init__(rows=self._requests.rows(), caption=shown_place(table.base), place=place)
+        rows, counts = self._requests.part()
+        super().__init__(rows=rows, counts=counts, caption=shown_place(table.base), place=place)
         self.on_msg(self._on_message)
 
     def _on_message(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
         reply = self._requests.answer(content)
-        rows = self._requests.rows()
-        if rows != self.rows:
-            self.rows = rows
+        rows, counts = self._requests.part()
+        with self.hold_sync():  # the view shows rows with their counts
+            self.counts = counts
+            if rows != self.rows:
+                self.rows = rows
         if reply is not None:
             self.send(reply)
 

@@ -23,12 +23,14 @@ from __future__ import annotations
 # IPython's display has no types.
 # pyright: reportUnknownVariableType=false
 import threading
-from typing import TYPE_CHECKING, Any, Protocol
+from collections import deque
+from os import urandom
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from weakref import WeakKeyDictionary
 
-from attractor_nb.errors import GateWouldBlock
+from attractor_nb.errors import AttractorError, GateWouldBlock
 from attractor_nb.notebook.environment import Names, Surroundings, is_inline, is_live, probe
-from attractor_nb.notebook.saved_output import bundle_of
+from attractor_nb.notebook.saved_output import bundle_of, placed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from attractor_nb.notebook.live.gate_card import LiveInbox
     from attractor_nb.notebook.live.live_runs import LiveRuns
     from attractor_nb.notebook.live.live_tables import LiveMap
+    from attractor_nb.notebook.rows_view import RowsView
     from attractor_nb.studio.edit.editor import Editor
     from attractor_nb.studio.edit.editor_requests import RunForm
     from attractor_nb.studio.history.waiting_gates import Inbox
@@ -110,6 +113,26 @@ def _refusal(stage: str, around: Surroundings) -> GateWouldBlock:
     )
 
 
+MOST_ROWS_VIEWS: Final = 16
+"""Most tables of rows that are alive in a session."""
+
+
+def _result_of(run: Any) -> Any:
+    """The result of a map that has ended; the map itself, if that is an error."""
+    try:
+        return run.result(0.0)
+    except AttractorError:
+        return run if run.directory is None else run.directory
+
+
+def _show_rows(rows: RowsView, run: Any) -> None:
+    """Let the rows of a map stand in for its last picture; an evaluation has its own, which is the cell's value."""
+    from attractor_nb.storage.map_directory import is_evaluation  # noqa: PLC0415 - %load_ext stays light
+
+    if run.directory is None or not is_evaluation(run.directory):
+        rows.take(_result_of(run))
+
+
 class Presenter:
     """Shows the runs of one shell.
 
@@ -124,6 +147,7 @@ class Presenter:
         self._runs: LiveRuns | None = None
         self._reopener: object | None = None
         self._maps: WeakKeyDictionary[Any, LiveMap] = WeakKeyDictionary()
+        self._rows: deque[RowsView] = deque()
         self._cells: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self._live_run_ids: set[str] = set()
         self._editors: EditorViews | None = None
@@ -151,8 +175,11 @@ class Presenter:
     def _present_map(self, run: MapRun) -> None:
         from attractor_nb.notebook.live.live_tables import LiveMap  # noqa: PLC0415 - as above
 
-        view = LiveMap()
+        key = urandom(8).hex()
+        # The view of the rows is made behind the first picture: widgets take a while to import.
+        view = LiveMap(place=key, at_end=lambda ended: _show_rows(rows, ended))
         view.show(run)
+        rows = self._rows_view(key)
         view.follow(run)
         self._maps[run] = view
         self._cells[run] = self._shell.execution_count
@@ -212,12 +239,38 @@ class Presenter:
         RunFormView(form, self.open_runs()).show()
 
     def display_map(self, run: Any) -> None:
-        """A map as a cell's value: its live table while it runs, otherwise in its current state."""
+        """A map as a cell's value: its live table while it runs, otherwise its rows."""
         view = self._maps.get(run)
         if view is None or view.is_over:
-            raise NotImplementedError  # IPython then asks the map itself
+            self.display_rows(_result_of(run) if run.is_done else run)
+            return
         if self._cells.get(run) != self._shell.execution_count:
             view.show(run)
+
+    def display_map_result(self, result: Any) -> None:
+        """A map's result as a cell's value: its rows, where they have not just been shown."""
+        if result.map_id in self._live_run_ids:
+            raise NotImplementedError  # IPython then asks ``bundle_map_result``
+        self.display_rows(result)
+
+    def display_rows(self, of: Any) -> None:
+        """The rows of a map, its result or an evaluation as a cell's value; its summary is what is saved."""
+        if not self._is_live():
+            raise NotImplementedError  # IPython then asks the value itself
+        from IPython.display import display  # noqa: PLC0415 - %load_ext stays light
+
+        key, bundle = urandom(8).hex(), bundle_of(of)
+        display({**bundle, "text/html": placed(key, bundle["text/html"])}, raw=True)
+        self._rows_view(key).take(of)
+
+    def _rows_view(self, key: str) -> RowsView:
+        from attractor_nb.notebook.rows_view import RowsView  # noqa: PLC0415 - imports widgets
+
+        view = RowsView(key, lambda run, place: self.open_runs().open(run, key=place))
+        self._rows.append(view)
+        while len(self._rows) > MOST_ROWS_VIEWS:
+            self._rows.popleft().close()  # its output has the summary
+        return view
 
     def bundle_map_result(self, result: Any, **_: Any) -> dict[str, str]:
         """A map's result as a cell's value: words alone where its table has just been shown live."""

@@ -251,7 +251,7 @@ def _check_confirmed(what: str, confirm: object) -> None:
 
 def _record_names() -> tuple[str, ...]:
     return (
-        "kind", "status", "pipeline", "start_time", "end_time", "duration", "stages", "tokens", "cost_usd",
+        "kind", "status", "pipeline", "inputs", "start_time", "end_time", "duration", "stages", "tokens", "cost_usd",
         "tags", "is_simulated", "mark", "lineage", "note", "run_id", "logs_root",
     )  # fmt: skip
 

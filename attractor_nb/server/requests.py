@@ -177,7 +177,7 @@ class RowsQuery(ListQuery):
 
     limit: Annotated[int, Field(ge=1, le=10_000)] = 100
     sort: Literal[
-        "index", "status", "pipeline", "note", "started", "took", "stages", "tokens", "cost", "tags", "key"
+        "index", "status", "pipeline", "inputs", "note", "started", "took", "stages", "tokens", "cost", "tags", "key"
     ] = Field(default="index", description="The column that they are sorted by; the newest first by default.")
     descending: bool = False
     words: Annotated[str, Field(max_length=500)] = Field(

@@ -50,6 +50,7 @@ class PipelineLine(Sent):
     stages: int | None
     usage: Plain | None
     tags: list[str]
+    inputs: str = Field(description="The inputs of a run, in a line.")
     mark: str
     answers: str
     is_simulated: bool

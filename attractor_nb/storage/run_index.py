@@ -70,12 +70,12 @@ STAMP_LENGTH: Final = 4
 """Numbers that a file is known by: inode, size, when it changed, when anything of it changed."""
 SUMMARY_NAMES: Final = (
     *("run_id", "pipeline_name", "status", "start_time", "end_time", "kind", "duration", "stages", "usage"),
-    *("tags", "marks", "lineage", "note"),
+    *("tags", "marks", "lineage", "inputs", "note"),
 )
 """Stored part of a summary: all but its paths, which index and dependencies know, and its owner: it has none."""
 _FORM: Final = b'{"schema_version":4,"checksum":"%b"}\n'
 """The first line. The version is another one as soon as a line of the list is made in another way."""
-_TEXTS: Final = itemgetter("run_id", "pipeline_name", "start_time", "lineage", "note")
+_TEXTS: Final = itemgetter("run_id", "pipeline_name", "start_time", "lineage", "inputs", "note")
 _FILES: Final[dict[str, tuple[str, ...]]] = {"ended": ENDED_FILES, "run": RUN_FILES, "map": MAP_FILES}
 _WORDS: Final[dict[tuple[str, ...], str]] = {files: word for word, files in _FILES.items()}
 _RESTART: Final = re.compile(r"restart-[0-9]{1,9}")

@@ -18,15 +18,19 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import msgspec
 
 from attractor_nb.errors import OptionError, RunError, RunNotFound, StorageError
-from attractor_nb.model.events import PipelineRestarted, StageStarted
+from attractor_nb.languages.condition.parser import value_text
+from attractor_nb.model.events import PipelineRestarted, PipelineStarted, StageStarted
 from attractor_nb.model.outcome import ResultMarks, Usage
+from attractor_nb.model.redacted import is_reference
 from attractor_nb.model.states import ENDED, LIVE
+from attractor_nb.model.texts import shown
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, find_legacy_checkpoints, read_checkpoint
 from attractor_nb.storage.directory_survey import UNFINISHED_LOG, listed
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file, write_whole
 from attractor_nb.storage.files.disk import Disk, storage_error
 from attractor_nb.storage.files.strict_json import JsonProblem, json_bytes, read_json
+from attractor_nb.storage.log.event_lines import decode_line
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME, REPLACEMENT_NAME, read_log
 from attractor_nb.storage.log.lock import LOCK_NAME, OwnerLock, is_owned, read_owner
 from attractor_nb.storage.manifest_file import (
@@ -153,6 +157,7 @@ class RunSummary:
     #: Mark of its result: simulated, pinned (ruling 48).
     marks: ResultMarks = field(default_factory=ResultMarks)
     lineage: str = ""  #: Origin and continuation, in words; empty for most.
+    inputs: str = ""  #: The inputs that it began with, in a line: ``ticket=41, size=3``; empty for none.
     note: str = ""  #: Stage of a live run, reason of a failure, or problem of the directory with its remedy.
     restart_root: Path | None = None  #: The directory of its latest restart; None when there was none.
 
@@ -195,6 +200,10 @@ class Dependencies(msgspec.Struct, frozen=True):
     asks_lock: bool  #: The line holds only as long as none of the places has an owner.
 
 
+_MAX_FIRST_BYTES: Final = 256 * 1024
+"""The inputs of a run whose first record is longer are not shown."""
+_INPUT_CHARS: Final = 80
+_INPUTS_CHARS: Final = 240
 ENDED_FILES: Final = (EVENT_LOG_NAME, MANIFEST_NAME, TAGS_NAME)
 """Of a run whose manifest is whole and says all."""
 _PROJECTIONS: Final = (MANIFEST_NAME, CHECKPOINT_NAME)
@@ -258,6 +267,7 @@ def _summary_of_run(path: Path) -> tuple[RunSummary, Dependencies | None]:
         tags=tags,
         marks=ResultMarks.of_facts(current.manifest),
         lineage=_lineage(manifest, current),
+        inputs=_inputs(path),
         note=_with_remedy(note, path) if note else _news(current, asking) or tags_problem,
         restart_root=current.logs_root if len(current.places) > 1 else None,
     )
@@ -375,6 +385,23 @@ def _totals(current: CurrentStatus) -> tuple[float | None, int | None, Usage | N
                 spent = Usage.from_plain(checkpoint.get("usage", {}))
                 return seconds, len(checkpoint["completed_nodes"]), spent
     return None, None, None
+
+
+def _inputs(path: Path) -> str:
+    """The inputs of a run in a line, from the first record of its log; long values are cut."""
+    with contextlib.suppress(OSError), (path / EVENT_LOG_NAME).open("rb") as file:
+        line = file.readline(_MAX_FIRST_BYTES)
+        begun = decode_line(line.rstrip(b"\n")) if line.endswith(b"\n") else None
+        if isinstance(begun, PipelineStarted):
+            known = {name: value for name, value in begun.inputs.items() if not is_reference(value)}
+            words = (f"{name}={_cut(redacted(value_text(value)), _INPUT_CHARS)}" for name, value in known.items())
+            return _cut(redacted(", ".join(words)), _INPUTS_CHARS)
+    return ""
+
+
+def _cut(text: str, limit: int) -> str:
+    line = shown(" ".join(text[: 4 * limit].split()))
+    return line if len(line) <= limit else f"{line[: limit - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
 def _lineage(manifest: Mapping[str, Any], current: CurrentStatus) -> str:

@@ -20,7 +20,7 @@ from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.views.frontend import json_text
 from attractor_nb.views.markup import clean, element, joined
 from attractor_nb.views.metrics import ELLIPSIS
-from attractor_nb.views.table import one_line
+from attractor_nb.views.table import Column, Table, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -198,6 +198,26 @@ class RowTable(Generic[RowT]):
             notes.append(f"To keep this page small, values are cut to {limit:,} characters.")
         return notes
 
+    def text_table(self, most: int, chars: int) -> Table:
+        """The first rows as a table for a terminal, without columns that they leave empty.
+
+        Args:
+            most: The number of rows.
+            chars: Characters of a value.
+        """
+        shown = self.cells[:most]
+        kept = [place for place in range(len(self.columns)) if any(cells[place].text for cells in shown)]
+        left = len(self.rows) - len(shown)
+        return Table(
+            "Rows",
+            tuple(
+                Column(self.columns[place].title, "number" if self.columns[place].kind == "is-number" else "text")
+                for place in kept
+            ),
+            [[_cut_line(redacted(cells[place].text), chars) for place in kept] for cells in shown],
+            notes=[f"… and {left:,} more"] if left else [],
+        )
+
     def _static(self, places: Sequence[int], limit: int) -> Markup:
         head = [element("th", {"scope": "col", "class": column.kind or None}, column.title) for column in self.columns]
         return element(
@@ -264,6 +284,11 @@ def _natural(text: str) -> list[tuple[int, int, str]]:
 def _cut(text: str, limit: int) -> str:
     left = len(text) - limit
     return f"{text[:limit]}{ELLIPSIS} {left:,} more characters" if left > 0 else text
+
+
+def _cut_line(text: str, chars: int) -> str:
+    line = one_line(text[: 4 * LINE_CHARS])
+    return line if len(line) <= chars else f"{line[: chars - 1]}{ELLIPSIS}"
 
 
 def _plain_cell(cell: RowCell, limit: int) -> Any:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from attractor_nb import Outcome, Pipeline
+from attractor_nb import Outcome, Pipeline, runs
 from attractor_nb.evaluation.scorers import equals
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
@@ -373,8 +373,8 @@ def test_a_map_is_opened_filtered_and_compared_and_its_row_is_a_run(driver, serv
         page.locator(".ap-fold .am-table .is-outcome", has_text="failed: no such ticket").wait_for()
         page.screenshot(path=str(pictures / "page_map_compared_light.png"), full_page=True)
 
-        page.locator(".ap-map-rows tr[data-place]").first.click()
-        beside = page.locator(".ap-map-rows .am-beside")
+        page.locator(".am-rows-place tr[data-place]").first.click()
+        beside = page.locator(".am-rows-place .am-beside")
         beside.locator("[data-node=classify].state-fail").wait_for()
         assert beside.locator(".am-beside-name").inner_text() == "row 1"
         page.screenshot(path=str(pictures / "page_map_row_light.png"), full_page=True)
@@ -412,7 +412,7 @@ def test_the_page_of_a_map_follows_its_rows_while_they_are_written(driver, serve
             page.evaluate("() => { window.isTheSamePage = true; }")
             steps.release()
             choice("success 1").wait_for()
-            page.locator(".ap-map-rows td", has_text="shipping").wait_for()
+            page.locator(".am-rows-place td", has_text="shipping").wait_for()
             steps.release()
             choice("failed 1").wait_for()
             assert page.locator(".am-table tr[data-place]").first.locator("td").first.inner_text() == "1"
@@ -477,3 +477,36 @@ def test_an_evaluation_shows_its_verdict_and_opens_the_runs_of_its_rows(driver, 
             page.locator(".am-beside [data-node=classify].state-success").wait_for()
             page.keyboard.press("Escape")
             assert page.locator(".am-beside").is_hidden()
+
+
+def test_the_inputs_tags_and_id_of_a_run_are_in_its_row_and_its_header(driver, serve, pictures):
+    server = serve()
+    for name, ticket in (("first", "I was charged twice for one order"), ("second", "refund")):
+        Pipeline(TRIAGE, backend="simulated").run(
+            params={"ticket": ticket}, logs_root=server.root / name, durability="fast", wait=True
+        )
+    runs(server.root).where(text="charged").tag("billing")
+    for width, dark in ((1366, False), (640, True)):
+        with open_page(driver, server.line, width=width, dark=dark) as page:
+            row = page.locator("tr[data-run=first]")
+            row.wait_for()
+            if width > 1000:
+                assert row.locator("[data-column=inputs]").inner_text() == "ticket=I was charged twice for one order"
+                assert row.locator(".ah-tag").inner_text() == "billing"
+            page.get_by_label("Filter the runs by any text").fill("charged billing")
+            page.get_by_text("1 of 2 runs").wait_for()
+            page.screenshot(path=str(pictures / f"page_runs_{width}.png"))
+            row.click()
+            head = page.locator(".ap-facts")
+            head.locator(".ap-inputs", has_text="ticket=I was charged twice for one order").wait_for()
+            assert head.locator(".ap-id").inner_text() == "first"
+            assert head.locator(".ah-tag").inner_text() == "billing"
+            page.screenshot(path=str(pictures / f"page_run_head_{width}.png"))
+            assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), "nothing is cut off"
+    with driver.quiet_page(width=320, height=500) as page:
+        page.goto(server.line.replace("#token=", "#sidebar&token="))
+        item = page.locator("[data-run=first]")
+        item.wait_for()
+        assert "ticket=I was charged twice for one order" in item.text_content()
+        assert "#billing" in item.text_content()
+        page.screenshot(path=str(pictures / "sidebar_inputs.png"))

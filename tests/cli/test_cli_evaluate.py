@@ -419,3 +419,15 @@ def test_runs_lists_an_evaluation_as_one(command, tickets):
     assert command(*RUN, "own_checks:good", "--out", "kept/scored").code == 0
     (listed,) = json.loads(command("runs", "--runs-dir", "kept", "--json").out)
     assert (listed["kind"], listed["stages"]) == ("evaluation", 4)
+
+
+def test_watch_and_export_of_an_evaluation_show_its_verdict(command, tickets):
+    assert command(*RUN, "own_checks:good", "--out", "kept").code == 0
+    watched = command("watch", "kept", "--once").out
+    assert "4 rows   good 3 of 4 = 75 % (30 to 95 %)" in watched
+    assert "Failures: 1 of 4 rows" in watched
+    assert command("export", "kept", "-o", "scores.html").code == 0
+    assert "Evaluation of triage" in (tickets / "scores.html").read_text()
+    refused = command("export", "kept", "--rows", "failed")
+    assert refused.code == 2
+    assert "--rows is for a map" in refused.err

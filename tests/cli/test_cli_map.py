@@ -469,3 +469,21 @@ def test_the_rows_of_a_map_are_recorded_once_and_replayed(command, tickets):
         "map", "straight.dot", "--params", "rows.jsonl", "--cassette", "c.json", "--cassette-mode", "replay"
     )
     assert (replayed.code, "cassette: 3 calls from c.json" in replayed.err) == (0, True)
+
+
+def test_watch_shows_rows_with_inputs_and_reasons_and_where_they_failed(command, tmp_path, monkeypatch):
+    from attractor_nb import Outcome, Pipeline
+
+    def answer(node, prompt, context):
+        return Outcome.fail("no such ticket") if context["ticket"] == "42" else f"answer {context['ticket']}"
+
+    text = 'digraph { inputs="ticket" start [shape=Mdiamond] a [prompt="$ticket"] done [shape=Msquare] start -> a -> done }'
+    rows = [{"ticket": str(40 + number)} for number in range(30)]
+    Pipeline(text, backend=answer).map(rows, map_dir=tmp_path / "map", outputs=["last_response"], wait=True)
+    shown = command("watch", str(tmp_path / "map"), "--once").out
+    lines = shown.split("\n")
+    assert lines[1] == "failed in a (1)"
+    assert lines[3].split() == ["row", "status", "reason", "ticket", "last_response", "time"]
+    assert lines[4].split()[:8] == ["2", "\N{MULTIPLICATION X}", "failed", "a:", "no", "such", "ticket", "42"]
+    assert "answer 40" in lines[5]
+    assert "… and 10 more" in lines

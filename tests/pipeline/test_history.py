@@ -8,10 +8,11 @@ from importlib import import_module
 
 import pytest
 
-from attractor_nb import Outcome, Pipeline, Run, heat, runs
+from attractor_nb import Outcome, Pipeline, Run, heat, redact_also, runs
 from attractor_nb.errors import OptionError, RunError, RunLocked
 from attractor_nb.notebook.history_view import HistoryRequests
 from attractor_nb.pipeline.runs import RunTable
+from tests.many_runs import make_many_runs
 
 TEXT = 'digraph talk { start [shape=Mdiamond] plan say [prompt="b"] done [shape=Msquare] start -> plan -> say -> done }'
 
@@ -208,6 +209,51 @@ def test_an_evaluation_is_listed_as_one_with_its_rows(kept):
     with pytest.raises(RunError, match="is an evaluation") as refused:
         row.resume()
     assert "resume_evaluation(directory, scorers)" in str(refused.value)
+
+
+def test_a_run_is_found_by_its_inputs_and_its_id():
+    text = 'digraph { inputs="ticket" start [shape=Mdiamond] a [prompt="$ticket"] done [shape=Msquare] start -> a -> done }'
+    pipeline = Pipeline(text, backend="simulated")
+    long = "word " * 100
+    first = pipeline.run(params={"ticket": "I was charged twice"}, logs_root="kept/first", wait=True)
+    pipeline.run(params={"ticket": long}, logs_root="kept/second", wait=True)
+    for table in (runs("kept"), runs("kept")):
+        (row,) = table.where(text="charged TWICE")
+        assert (row.logs_root.name, row.inputs) == ("first", "ticket=I was charged twice")
+        assert names(table.where(text=first.run_id)) == ["first"]
+        (cut,) = table.where(text="word word")
+        assert cut.inputs == f"ticket={long[:79]}…"
+    requests = HistoryRequests(runs("kept"))
+    requests.answer({"kind": "find", "words": "charged success"})
+    assert [row["key"] for row in requests.part()[0]] == ["first"]
+    requests.answer({"kind": "find", "words": first.run_id})
+    assert [row["key"] for row in requests.part()[0]] == ["first"]
+
+
+def test_a_secret_that_is_made_known_later_is_not_in_a_line(tmp_path):
+    text = 'digraph { inputs="ticket" start [shape=Mdiamond] a [prompt="$ticket"] done [shape=Msquare] start -> a -> done }'
+    Pipeline(text, backend="simulated").run(
+        params={"ticket": "planted-9a8b7c6d5e4f"}, logs_root=tmp_path / "kept/one", wait=True
+    )
+    assert "planted" in runs(tmp_path / "kept")[0].inputs
+    redact_also("planted-9a8b7c6d5e4f")
+    assert "planted" not in json.dumps(HistoryRequests(runs(tmp_path / "kept")).rows())
+    assert "planted" not in str(runs(tmp_path / "kept"))
+
+
+def test_a_list_of_two_thousand_runs_is_sent_part_by_part(tmp_path):
+    make_many_runs(tmp_path / "runs", 2_003, needle=7)
+    requests = HistoryRequests(runs(tmp_path / "runs"))
+    rows, counts = requests.part()
+    assert (len(rows), rows[0]["key"], counts) == (100, "run-2002", {"total": 2_003, "found": 2_003, "under_way": 0})
+    assert requests.answer({"kind": "find", "words": "NEEDLE success", "sort": "started", "limit": 100}) is None
+    rows, counts = requests.part()
+    assert ([row["key"] for row in rows], counts["found"]) == (["run-0007"], 1)
+    requests.answer({"kind": "find", "sort": "started", "descending": False, "limit": 300})
+    rows, _ = requests.part()
+    assert (len(rows), rows[0]["key"], rows[-1]["key"]) == (300, "run-0000", "run-0299")
+    requests.answer({"kind": "find", "words": None, "sort": "nothing", "limit": "many"})
+    assert len(requests.part()[0]) == 0, "no run has the word None"
 
 
 def test_a_table_is_a_sequence(kept):

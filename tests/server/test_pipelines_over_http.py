@@ -441,3 +441,18 @@ def test_validate_renames_a_node_wherever_the_text_names_it(client, sources):
     refused = client.post("/validate", {"source": sources.plain, "rename": {"node": "plan", "to": "done"}})
     assert refused.status_code == 422
     assert "done" in refused.json()["detail"]
+
+
+def test_a_run_is_found_by_its_inputs_and_its_status_names_them(client, root):
+    text = 'digraph { inputs="ticket" start [shape=Mdiamond] a [prompt="$ticket"] done [shape=Msquare] start -> a -> done }'
+    for name in ("lost parcel", "refund"):
+        run_id = client.submit(text, params={"ticket": name})
+        client.ended(run_id)
+    runs(root)[0].tag("good")
+    assert client.get(f"/pipelines/{run_id}").json()["inputs"] == "ticket=refund"
+    found = client.get("/rows", params={"words": "LOST ticket"}).json()
+    assert [row["inputs"] for row in found["rows"]] == ["ticket=lost parcel"]
+    by_inputs = client.get("/rows", params={"sort": "inputs", "descending": "true"}).json()["rows"]
+    assert [row["inputs"] for row in by_inputs] == ["ticket=refund", "ticket=lost parcel"]
+    assert client.get("/rows", params={"words": run_id}).json()["found"] == 1
+    assert client.get("/rows", params={"words": "good"}).json()["found"] == 1

@@ -394,13 +394,14 @@ def diff(
     return ExitCode.SUCCESS  # that they differ is no failure
 
 
-EXPORT_HELP = """Write a run, or a map, as one HTML page. It needs no kernel and no network.
+EXPORT_HELP = """Write a run, a map or an evaluation as one HTML page. It needs no kernel and no network.
 
 \b
   attractor-nb export .attractor/runs/first
   attractor-nb export .attractor/runs/first -o first.html
   attractor-nb export .attractor/runs/first --json | jq -r .page
   attractor-nb export MAP_DIR -o triage.html                 its rows as a table
+  attractor-nb export EVALUATION_DIR -o scores.html          its verdict, scores and rows
   attractor-nb export MAP_DIR -o triage.html --rows failed   and a page of each failed row in triage-rows/
 """
 
@@ -419,11 +420,17 @@ def export(
     is_json: Json = False,
 ) -> int:
     """Export a run or a map."""
-    from attractor_nb.storage.map_directory import is_map  # noqa: PLC0415 - as above
+    from attractor_nb.storage.map_directory import is_evaluation, is_map  # noqa: PLC0415 - as above
 
     if output is not None:
         _check_page(output, "a run")
-    if is_map(run_dir):
+    if is_evaluation(run_dir):
+        from attractor_nb.evaluation.stored_evaluation import read_evaluation  # noqa: PLC0415 - as above
+
+        if rows is not None:
+            raise typer.BadParameter(f"--rows is for a map; attractor-nb export {run_dir}/row-00000 writes one row")
+        page = read_evaluation(run_dir).export_html(output or "evaluation.html")
+    elif is_map(run_dir):
         from attractor_nb.maps.map_page import export_map  # noqa: PLC0415 - as above
 
         page = export_map(run_dir, output, rows=rows.value if rows else None)

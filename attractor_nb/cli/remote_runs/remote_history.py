@@ -77,6 +77,7 @@ def _row(entry: Mapping[str, Any]) -> RunRow:
         stages=entry.get("stages"),
         usage=Usage.from_plain(as_mapping(usage)) if usage is not None else None,
         tags=tuple(entry.get("tags") or ()),
+        inputs=str(entry.get("inputs") or ""),
         marks=ResultMarks.of_facts(entry),
         lineage=str(entry.get("lineage") or ""),
         note=str(entry.get("note") or ""),

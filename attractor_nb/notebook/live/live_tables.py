@@ -17,7 +17,7 @@ from IPython.display import DisplayHandle, display
 from attractor_nb.errors import AttractorError
 from attractor_nb.logs import own_logger
 from attractor_nb.notebook.environment import is_live, probe
-from attractor_nb.notebook.saved_output import bundle_of
+from attractor_nb.notebook.saved_output import bundle_of, placed
 from attractor_nb.platforms import HAS_THREADS
 from attractor_nb.runtime.prepare.current_directory import here
 from attractor_nb.runtime.prepare.run_options import as_path
@@ -56,9 +56,23 @@ class ShownMap(Protocol):
 class LiveMap:
     """The live table of one map. It does not hold the map: the presenter keeps the table only as long as that lives."""
 
-    def __init__(self, *, interval_seconds: float = INTERVAL_SECONDS) -> None:
-        """Make it; ``interval_seconds`` is the shortest time between two pictures."""
+    def __init__(
+        self,
+        *,
+        interval_seconds: float = INTERVAL_SECONDS,
+        place: str = "",
+        at_end: Callable[[Any], object] | None = None,
+    ) -> None:
+        """Make it.
+
+        Args:
+            interval_seconds: The shortest time between two pictures.
+            place: The key of the view that stands in for the last picture; empty without one.
+            at_end: Called with the map behind its last picture.
+        """
         self._interval_seconds = interval_seconds
+        self._place = place
+        self._at_end = at_end
         self._handles: list[DisplayHandle] = []
         self._is_over = threading.Event()
 
@@ -69,7 +83,7 @@ class LiveMap:
 
     def show(self, shown: ShownMap) -> None:
         """Display the map in the current cell's output, and follow it from there."""
-        handle = display(bundle_of(shown), raw=True, display_id=True)
+        handle = display(self._bundle(shown), raw=True, display_id=True)
         assert handle is not None, "a display id was asked for"
         self._handles.append(handle)
 
@@ -79,7 +93,7 @@ class LiveMap:
         # The context carries the cell's identity; see ``painting``.
         context = contextvars.copy_context()
         if not HAS_THREADS:  # the last picture alone
-            shown.when_done(lambda: context.run(self._paint, shown))
+            shown.when_done(lambda: context.run(self._end, shown))
             return
         shown.when_done(ended.set)
         target: tuple[Any, ...] = (self._follow, shown, ended)
@@ -93,14 +107,23 @@ class LiveMap:
         try:
             while not ended.wait(self._interval_seconds):
                 self._paint(shown)
-            self._paint(shown)
+            self._end(shown)
         except Exception:  # a fault of the display is never the map's
             LOGGER.exception("the live table could not follow the map")
         finally:
             self._is_over.set()
 
-    def _paint(self, shown: ShownMap) -> None:
+    def _end(self, shown: ShownMap) -> None:
+        self._paint(shown)
+        if self._at_end is not None:
+            self._at_end(shown)
+
+    def _bundle(self, shown: ShownMap) -> dict[str, str]:
         bundle = bundle_of(shown)
+        return {**bundle, "text/html": placed(self._place, bundle["text/html"])} if self._place else bundle
+
+    def _paint(self, shown: ShownMap) -> None:
+        bundle = self._bundle(shown)
         for handle in tuple(self._handles):
             handle.update(bundle, raw=True)
 

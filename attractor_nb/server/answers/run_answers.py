@@ -233,6 +233,7 @@ def _facts(run_id: str, summary: RunSummary, live: Run | None) -> dict[str, Any]
         "stages": summary.stages,
         "usage": summary.usage.to_plain() if summary.usage is not None else None,
         "tags": list(summary.tags),
+        "inputs": redacted(summary.inputs),
         "mark": redacted(marks.words),
         **redacted_value(marks.to_facts()),
         "lineage": summary.lineage,

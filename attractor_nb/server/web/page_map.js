@@ -5,8 +5,9 @@ import { makeComparison } from "./page_past.js";
 import { poll } from "./page_polling.js";
 import { showRun } from "./page_run.js";
 import { mapPath } from "./page_server.js";
-import { importDrawing, importHtml, make } from "./parts.js";
-import { makeRowTable, makeWays, wholeSource } from "./row_table.js";
+import { importHtml, make } from "./parts.js";
+import { makeRowTable, wholeSource } from "./row_table.js";
+import { makeRowsParts } from "./rows_view.js";
 import { __ } from "./wording.js";
 
 const MOST_COMPARED = 1000; // rows that the server sends at a time
@@ -16,19 +17,11 @@ export function showMap(server, id, el, { go, way }) {
   const line = make("p", "ap-map-line");
   const facts = make("p", "ap-facts");
   const trouble = make("p", "ap-said", "", { role: "alert" });
-  const summary = make("div", "ap-map-facts");
-  const drawing = make("div", "am-drawing");
-  const words = make("div");
-  const graph = make("div", "am-graph", [drawing, words]);
-  const place = make("div", "ap-map-rows");
-  const notes = make("div");
   const past = make("section", "ap-time");
-  const shown = make("div", "ap-map-shown", [make("div", "am-top", [summary, graph]), place, notes], { hidden: true });
+  const shown = make("div", "ap-map-shown", "", { hidden: true });
   const root = make("article", "ap-map", [make("div", "ap-run-words", [title, line, facts]), trouble, shown, past]);
   el.append(root);
   way.append("/ ", make("a", "", __("Runs"), { href: "#" }));
-
-  const known = new Map(); // the text of each part, so that what has not changed stays as it is
   let comparison = null;
 
   const source = {
@@ -38,7 +31,7 @@ export function showMap(server, id, el, { go, way }) {
       return found.table;
     },
   };
-  const table = makeRowTable(source, place, {
+  const { table, show } = makeRowsParts(shown, source, {
     keys: document,
     openRun(key, at) {
       const address = `#run=${encodeURIComponent(key)}`;
@@ -48,29 +41,14 @@ export function showMap(server, id, el, { go, way }) {
     },
   });
 
-  function renew(name, text, show) {
-    if (known.get(name) === text) return;
-    known.set(name, text);
-    show(text);
-  }
-
-  const linesOf = (lines, className) => lines.map((each) => make("p", className, each));
-
   function showState(found) {
-    const { page } = found;
     trouble.textContent = "";
     shown.hidden = false;
     title.textContent = found.pipeline || id;
     document.title = `${title.textContent}: ${found.status} · attractor_nb`;
-    line.textContent = page.line;
+    line.textContent = found.page.line;
     facts.replaceChildren(make("span", "ap-id", id), make("span", "", found.kind === "evaluation" ? __("evaluation") : __("map")));
-    renew("summary", page.summary, (text) => summary.replaceChildren(...importHtml(text)));
-    renew("drawing", JSON.stringify([page.drawing, page.ways]), () => {
-      drawing.replaceChildren(...(page.drawing ? [importDrawing(page.drawing)] : []));
-      makeWays(drawing, page.ways, table);
-    });
-    renew("words", JSON.stringify(page.words), () => words.replaceChildren(...linesOf(page.words, "am-note")));
-    renew("notes", JSON.stringify(page.notes), () => notes.replaceChildren(...linesOf(page.notes, "al-dim am-note")));
+    show(found.page);
     if (found.kind === "map" && !comparison) comparison = makeMapComparison(server, id, past);
     table.renew();
   }

@@ -170,7 +170,9 @@ export function showRun(server, id, el, { go, way, isBeside = false }) {
     facts.replaceChildren(make("span", "ap-id", id));
     const isSaid = next.is_live || ENDED.has(next.status) || why.startsWith(next.status); // by the line below, or the reason
     const standing = isSaid ? "" : next.status;
-    const about = [next.mark, next.lineage, next.tags.join(", "), where, standing, why];
+    if (next.inputs) facts.append(make("span", "ap-inputs", next.inputs, { title: __("inputs") }));
+    for (const tag of next.tags) facts.append(make("span", "ah-tag", tag));
+    const about = [next.mark, next.lineage, where, standing, why];
     for (const part of about.filter(Boolean)) facts.append(make("span", "", part));
     resume.hidden = !next.is_resumable;
     fork.hidden = !Object.keys(next.states.nodes || {}).length;

@@ -128,7 +128,7 @@ export function showSidebar(server, el, { go }) {
 
 function makeSideRun(key, onOpen) {
   const button = makeButton("ap-side-open", undefined, key, () => onOpen(key));
-  button.append(make("span", "ap-side-mark"), make("span", "ap-side-name"), make("span", "ap-side-began"), make("span", "ap-side-facts"));
+  button.append(make("span", "ap-side-mark"), make("span", "ap-side-name", [make("span"), make("span", "ap-side-inputs")]), make("span", "ap-side-began"), make("span", "ap-side-facts"));
   return make("li", "ap-side-run", [button], { "data-run": key });
 }
 
@@ -136,11 +136,13 @@ function fillSideRun(item, row) {
   const [mark, name, began, facts] = item.firstChild.children;
   mark.dataset.state = row.state;
   setText(mark, row.mark);
-  setText(name, row.pipeline || row.key);
+  setText(name.firstChild, row.pipeline || row.key);
+  setText(name.lastChild, row.inputs ? ` ${row.inputs}` : "");
+  item.firstChild.title = [row.key, row.inputs].filter(Boolean).join("\n");
   const size = row.stages ? (isMapRow(row) ? _n("%1 row", "%1 rows", row.stages) : _n("%1 stage", "%1 stages", row.stages)) : "";
   const kind = isMapRow(row) ? row.kind : "";
   setText(began, startedShort(row.start_time));
-  setText(facts, [row.status, kind, size, row.took, row.price].filter(Boolean).join(" · "));
+  setText(facts, [row.status, kind, size, row.took, row.price, ...row.tags.map((tag) => `#${tag}`)].filter(Boolean).join(" · "));
 }
 
 function setText(element, text) {

@@ -38,9 +38,15 @@ _COLUMNS: Final = (
     Column("run directory", "place"),
     Column("note"),
 )
-_SEARCHED: Final = ("status", "pipeline", "note", "start_time", "took", "stages", "tokens", "price", "tags", "key")
+_SEARCHED: Final = (
+    *("status", "pipeline", "inputs", "note", "start_time", "took", "stages", "tokens", "price"),
+    *("tags", "key", "run_id"),
+)
 _SORTED_BY: Final = {
-    **{name: name for name in ("index", "status", "pipeline", "note", "stages", "tokens", "cost", "tags", "key")},
+    **{
+        name: name
+        for name in ("index", "status", "pipeline", "inputs", "note", "stages", "tokens", "cost", "tags", "key")
+    },
     "started": "start_time",
     "took": "duration",
 }
@@ -98,6 +104,8 @@ def run_plain(index: int, run: RunSummary, place: str) -> dict[str, Any]:
         "mark": mark_of(run.status),
         "state": state_of(run.status),
         "pipeline": _shown(run.pipeline_name),
+        "run_id": run.run_id,
+        "inputs": redacted(run.inputs),
         "start_time": run.start_time,
         "duration": run.duration,
         "took": _took(run),
@@ -152,6 +160,35 @@ def sorted_rows(rows: Iterable[dict[str, Any]], column: str, *, is_descending: b
     known = [row for row in every if row[name] not in (None, "", [])]
     unknown = [row for row in every if row[name] in (None, "", [])]
     return [*sorted(known, key=key, reverse=is_descending), *unknown]
+
+
+@dataclass(frozen=True, slots=True)
+class RunsQuery:
+    """A query of a front-end for a part of the list."""
+
+    words: str = ""  #: Each of them is somewhere in the row.
+    sort: str = "index"  #: A column of the list.
+    descending: bool = False
+    limit: int = 100
+
+    @classmethod
+    def of(cls, message: Mapping[str, Any]) -> RunsQuery:
+        """The query of a message, whatever it holds."""
+        limit, sort = message.get("limit"), str(message.get("sort", ""))
+        return cls(
+            str(message.get("words", ""))[:500],
+            sort if sort in _SORTED_BY else "index",
+            message.get("descending") is True,
+            max(1, min(limit, 10_000)) if isinstance(limit, int) else 100,
+        )
+
+
+def rows_part(every: Sequence[dict[str, Any]], query: RunsQuery) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    """The rows of ``run_plain`` that fit a query, as many as it asks for; and how many there are."""
+    fitting = [row for row in every if has_words(row, query.words)]
+    found = sorted_rows(fitting, query.sort, is_descending=query.descending)
+    counts = {"total": len(every), "found": len(fitting), "under_way": sum(row["is_live"] for row in fitting)}
+    return found[: query.limit], counts
 
 
 def mark_of(status: str) -> str:
@@ -257,7 +294,7 @@ CONDITIONS = tuple(entry.name for entry in fields(Filter))
 def _texts(row: RunSummary) -> tuple[str, ...]:
     return (
         *(row.pipeline_name, shown_status(row.status), row.run_id, row.logs_root.name, row.note, row.lineage, row.kind),
-        *(row.start_time, *row.tags),
+        *(row.start_time, row.inputs, *row.tags),
     )
 
 

@@ -6,6 +6,7 @@ import { makeDrawing } from "./drawing.js";
 import { staticHost } from "./host.js";
 import { make, makeButton, makeView } from "./parts.js";
 import { asPlacedWidget } from "./place.js";
+import { showRowsView } from "./rows_view.js";
 import { __, _n } from "./wording.js";
 
 const SETTLED_MS = 150; // between the last key and the question for other rows
@@ -78,7 +79,7 @@ export function showHistory(host, el) {
 
   function showRows() {
     const { rows, total, found, going } = foundRows();
-    if (choice) choice.show(host.get("rows") || []);
+    if (choice) choice.show(host.get("counts") ? null : host.get("rows") || []); // a run that is not shown may be chosen
     for (const { element, button, column } of headings) {
       const isSorted = column.name === order.column;
       element.setAttribute("aria-sort", isSorted ? (order.isDown ? "descending" : "ascending") : "none");
@@ -105,10 +106,10 @@ export function showHistory(host, el) {
       const cell = make("td", column.isNumber ? "is-number" : "", column.name === "tags" ? "" : column.text(row));
       if (column.name === "tags") for (const tag of row.tags) cell.append(make("span", "ah-tag", tag));
       // What a narrow list leaves out (history.css) is told where there is room for the rest.
-      if (column.name === "key" || column.name === "note") cell.title = column.text(row);
+      if (["key", "note", "inputs"].includes(column.name)) cell.title = column.text(row);
       if (column.name === "status") cell.title = row.note;
       if (column.name === "pipeline") {
-        cell.title = [column.text(row), __("started %1, took %2", textOf("started", row), textOf("took", row)), row.key].join("\n");
+        cell.title = [column.text(row), row.inputs, __("started %1, took %2", textOf("started", row), textOf("took", row)), row.key].filter(Boolean).join("\n");
       }
       cell.dataset.column = column.name;
       line.append(cell);
@@ -117,8 +118,8 @@ export function showHistory(host, el) {
     return line;
   }
 
-  // What a click came to: words, the call that does the same, and of an opened run its live view, or its picture.
-  function say({ title, words = "", call = "", isError = false, svg = "", marks = {}, states = {}, place = "", extra = null, both = null }) {
+  // The outcome of a click: words, the call that does the same, and of an opened run its live view, or its picture.
+  function say({ title, words = "", call = "", isError = false, svg = "", marks = {}, states = {}, place = "", extra = null, both = null, page = null, map = "" }) {
     endBoth();
     panel.replaceChildren();
     panel.hidden = false;
@@ -139,6 +140,11 @@ export function showHistory(host, el) {
       const beside = make("div", "");
       panel.append(beside);
       endBoth = showCompare(staticHost(both), beside);
+    }
+    if (page) {
+      const rows = make("div", "");
+      panel.append(rows);
+      endBoth = showRowsView({ ...host, send: (message) => host.send({ ...message, map }) }, rows, page);
     }
     if (call) {
       const line = make("p", "al-dim", __("In Python: "));
@@ -164,10 +170,12 @@ export function showHistory(host, el) {
   const ticker = setInterval(() => {
     const isSeen = root.isConnected && document.visibilityState === "visible";
     const isDue = performance.now() - asked > wait;
-    if (host.isLive && isSeen && isDue && (host.get("rows") || []).some((row) => row.is_live)) look();
+    const isAnyLive = host.get("counts")?.under_way || (host.get("rows") || []).some((row) => row.is_live);
+    if (host.isLive && isSeen && isDue && isAnyLive) look();
   }, LOOK_MS / 4);
   const stops = [
     switchOffWhenLost(host, root, ".ah-do, .ah-tagging :is(button, input)"),
+    host.on("counts", showRows),
     host.on("rows", () => {
       clearTimeout(silence);
       if (asked) wait = Math.max(LOOK_MS, LOOK_FACTOR * (performance.now() - asked));
@@ -213,6 +221,7 @@ const HISTORY_COLUMNS = [
   { name: "index", title: "#", isNumber: true, value: (row) => row.index, text: (row) => String(row.index) },
   { name: "status", title: __("status"), value: (row) => row.status, text: (row) => `${row.mark} ${row.status}` },
   { name: "pipeline", title: __("pipeline"), value: (row) => row.pipeline, text: (row) => text(row.pipeline) },
+  { name: "inputs", title: __("inputs"), value: (row) => row.inputs, text: (row) => row.inputs || "" },
   { name: "note", title: __("note"), value: (row) => row.note, text: (row) => row.note },
   { name: "started", title: __("started"), value: (row) => row.start_time, text: (row) => shownTime(row.start_time) },
   { name: "took", title: __("took"), isNumber: true, value: (row) => row.duration, text: (row) => text(row.took) },
@@ -285,7 +294,7 @@ function makeHistoryChoice({ send, onChange }) {
     heading,
     // The rows that there are: what is gone is not chosen any more.
     show(rows) {
-      const left = chosen.filter((key) => rows.some((row) => row.key === key));
+      const left = rows ? chosen.filter((key) => rows.some((row) => row.key === key)) : chosen;
       if (left.length !== chosen.length) chosen = left;
       show();
     },
