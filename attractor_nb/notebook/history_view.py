@@ -108,7 +108,10 @@ class HistoryRequests:
 
     def _opened_map(self, row: RunRow) -> dict[str, Any]:
         key, views = row.logs_root.name, self._views
-        open_run = None if views is None else lambda run, place: views.open(run, key=place)
+
+        def open_run(run: Any, place: str) -> object:
+            return None if views is None else views.open(run, key=place)
+
         self._maps[key] = requests = RowsRequests(row.logs_root, open_run)
         return {
             "title": f"{row.pipeline_name or row.kind} · {key}",
