@@ -65,7 +65,7 @@ _MEMBERS: Final = (
 )
 """Options of Python that requests have under the same name."""
 
-_SAID: Final = frozenset({"reason", "note", "words", "detail", "problems"})
+_SAID: Final = frozenset({"reason", "note", "words", "detail", "problems", "sentence"})
 """Members of a view that say why something failed."""
 _RECORDED: Final = frozenset({"context", "inputs", "outputs"})
 """Members of a view that have values of the run itself, as they are stored."""
