@@ -47,7 +47,7 @@ def fan(count):
 
 
 TALL = chain(9).replace("{", "{ rankdir=TB", 1)
-GRAPHS = {"12": chain(9), "tall": TALL, "40": chain(37), "200": chain(197), "20-branches": fan(20)}
+GRAPHS = {"7": chain(4), "tall": TALL, "40": chain(37), "200": chain(197), "20-branches": fan(20)}
 
 
 def question():
@@ -144,7 +144,7 @@ def test_line_buttons_and_what_was_clicked_stay_in_sight_while_one_scrolls(open_
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize(
     ("name", "node", "size"),
-    [("12", "n1", LAPTOP), ("12", "n1", NARROW), ("20-branches", "w1", NARROW)],
+    [("7", "n1", LAPTOP), ("7", "n1", NARROW), ("20-branches", "w1", NARROW)],
     ids=["12-laptop", "12-narrow", "20-branches-narrow"],
 )
 def test_around_a_flat_drawing_nothing_lies_over_card_or_inspector(open_run, name, node, size, dark, request):
@@ -173,7 +173,7 @@ def test_on_a_narrow_page_what_was_clicked_and_its_inspector_are_in_sight(open_r
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_on_a_narrow_page_the_card_is_above_the_drawing(open_run, dark):
-    view = open_run(GRAPHS["12"], dark=dark, **NARROW)
+    view = open_run(GRAPHS["7"], dark=dark, **NARROW)
     card, frame = box(view, ".ag-card"), box(view, ".ad-frame")
     assert card["y"] + card["height"] <= frame["y"]
     for part in (".al-stop", ".db-pause", ".al-word", ".al-node", ".ag-title", ".attractor-choice"):
@@ -208,7 +208,7 @@ def test_neither_a_stage_nor_the_end_moves_what_is_below(open_run, name, size, i
 def test_the_room_of_the_words_is_low_and_says_what_it_is_for(open_run, size):
     nodes = {"n1": {"status": "running"}}
     states = {"nodes": nodes, "edges": {}, "line": {"status": "running"}, "tails": {}}
-    view = open_run(GRAPHS["12"], asks=False, has_beside=True, states=states, **size)
+    view = open_run(GRAPHS["7"], asks=False, has_beside=True, states=states, **size)
     said = "() => getComputedStyle(document.querySelector('.al-speech'), '::before').content"
     assert "What stages say" in view.page.evaluate(said)
     assert box(view, ".al-speech")["height"] < 100
@@ -219,7 +219,7 @@ def test_the_room_of_the_words_is_low_and_says_what_it_is_for(open_run, size):
 
 def test_a_run_that_had_ended_and_said_nothing_keeps_no_room_for_words(open_run):
     states = {"nodes": {}, "edges": {}, "line": {"status": "fail", "is_ended": True}, "tails": {}}
-    view = open_run(GRAPHS["12"], asks=False, states=states, **NARROW)
+    view = open_run(GRAPHS["7"], asks=False, states=states, **NARROW)
     assert view.page.locator(".al-speech").is_hidden()
 
 
@@ -233,7 +233,7 @@ def test_a_question_on_a_laptop_does_not_move_the_drawing_or_what_is_below(open_
 
 
 def test_a_flat_drawing_keeps_the_whole_line_and_stays_where_it_is(open_run):
-    view = open_run(GRAPHS["12"], asks=False, **LAPTOP)
+    view = open_run(GRAPHS["7"], asks=False, **LAPTOP)
     before = box(view, ".ad-frame")
     view.set("gates", [question()])
     assert box(view, ".ad-frame") == before
@@ -241,7 +241,7 @@ def test_a_flat_drawing_keeps_the_whole_line_and_stays_where_it_is(open_run):
 
 
 def test_the_drawing_is_reached_first_by_keys_then_the_choices(open_run):
-    view = open_run(GRAPHS["12"], **LAPTOP)
+    view = open_run(GRAPHS["7"], **LAPTOP)
     order = []
     for _ in range(14):
         view.page.keyboard.press("Tab")

@@ -194,7 +194,9 @@ def test_a_large_drawing_has_a_map_that_moves_it_and_a_small_one_has_none(open_v
 
 
 def test_counts_that_come_in_a_live_view_stay_inside_their_node(open_view):
-    graph = parse_dot('digraph g { plan [label="Plan the work"] check [shape=diamond] plan -> check -> plan }')
+    graph = parse_dot(
+        'digraph g { plan [label="Plan the work"] check [shape=diamond] start -> plan -> check -> plan check -> done }'
+    )
     view = open_drawing(open_view, graph)
     set_node(view, "plan", status="fail", attempt=3, visits=8000, reason="exit code 2: it could not be read")
     set_node(view, "check", status="success", visits=12)
@@ -202,8 +204,8 @@ def test_counts_that_come_in_a_live_view_stay_inside_their_node(open_view):
     assert plan.locator(".counts").text_content() == "8k \u00d73"
     assert plan.locator(".again").get_attribute("d").endswith(AGAIN_PATH)
     assert plan.locator(".detail").text_content().endswith("…")
-    view.page.evaluate("() => window.drawing.setEdge('1', 8000)")
-    assert view.page.locator("[data-edge='1'] .passes").text_content() == "\u00d78000"
+    view.page.evaluate("() => window.drawing.setEdge('2', 8000)")
+    assert view.page.locator("[data-edge='2'] .passes").text_content() == "\u00d78000"
     outside = view.page.evaluate("""() => [...document.querySelectorAll('.counts, .again, .detail')].filter((text) => {
       const box = text.getBoundingClientRect(), node = text.closest('.node').querySelector('.outline').getBoundingClientRect();
       return box.left < node.left || box.right > node.right || box.top < node.top || box.bottom > node.bottom;

@@ -220,9 +220,9 @@ def test_labels_of_a_loop_that_goes_past_others_sit_on_their_edges():
 
 
 def bends(path):
-    """The number of times that a way turns from left to right or back."""
+    """The number of times that a way turns from left to right or back, by more than a hair."""
     moves = [round(b[0] - a[0], 1) for cubic in path for a, b in [(cubic[0], cubic[3])]]
-    signs = [move > 0 for move in moves if move]
+    signs = [move > 0 for move in moves if abs(move) > 3]
     return sum(a != b for a, b in pairwise(signs))
 
 

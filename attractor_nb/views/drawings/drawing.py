@@ -77,8 +77,8 @@ class Density:
 
 
 FULL: Final = Density(24, 3, edge_chars=28, edge_lines=3, padding=12, has_details=True)
-NARROW: Final = Density(15, 7, edge_chars=15, edge_lines=4, padding=10, has_details=True)
-SLIM: Final = Density(9, 8, edge_chars=12, edge_lines=5, padding=10, has_details=True)
+NARROW: Final = Density(15, 7, edge_chars=23, edge_lines=3, padding=10, has_details=True)
+SLIM: Final = Density(9, 8, edge_chars=15, edge_lines=4, padding=10, has_details=True)
 COMPACT: Final = Density(24, 3, edge_chars=24, edge_lines=2, padding=9)
 COMPACT_NARROW: Final = Density(11, 8, edge_chars=12, edge_lines=3, padding=9)
 DENSE: Final = Density(24, 3, edge_chars=0, edge_lines=0, padding=7)

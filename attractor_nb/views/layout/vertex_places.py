@@ -43,6 +43,8 @@ _MOST_EXTRA: Final = 3.0
 """Extra width of a gap for each pixel that its edges move across, so that they are not flat; and the most."""
 PORT_GAP: Final = 16.0
 """Between the ends of two lines at one side of a box."""
+_TWIN_GAP: Final = 18.0
+"""Between two lines that join the same neighbours: a number of passes has room there."""
 BESIDE: Final = 5.0
 """Between a line and its label, where that is beside it."""
 _BEND: Final = 4.0
@@ -89,7 +91,7 @@ class Places:
             beads = {self.layered.beads[position]: position in spine for position in positions}
             order = sorted(beads, key=self.places_in_row.__getitem__)
             straight = next((number for number, bead in enumerate(order) if beads[bead]), (len(order) - 1) / 2)
-            wanted |= {bead: (lower, lower, (number - straight) * PORT_GAP) for number, bead in enumerate(order)}
+            wanted |= {bead: (lower, lower, (number - straight) * _TWIN_GAP) for number, bead in enumerate(order)}
         return wanted
 
     def _label_sides(self) -> dict[int, int]:
