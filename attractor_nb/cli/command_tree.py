@@ -186,6 +186,12 @@ class ModelCommands(Commands):
     own = (QuickCommand("install", server_commands.install_model, server_commands.INSTALL_HELP),)
 
 
+class SkillCommands(Commands):
+    """Of ``attractor-nb skill``."""
+
+    own = (QuickCommand("install", directory_commands.install_skill, directory_commands.SKILL_HELP),)
+
+
 app = typer.Typer(
     name="attractor-nb",
     cls=RootCommands,
@@ -202,6 +208,10 @@ model_app = typer.Typer(
     no_args_is_help=True,
 )
 app.add_typer(model_app, name="model")
+skill_app = typer.Typer(
+    cls=SkillCommands, help="Help an assistant to write pipelines.", rich_markup_mode=None, no_args_is_help=True
+)
+app.add_typer(skill_app, name="skill")
 
 
 def _show_version(value: bool) -> None:

@@ -88,7 +88,12 @@ SPOKEN = {
     "completion": ("bash",),
 }
 """A call of each command, with a result; ``out`` is a run that waits at its gate."""
-ELSEWHERE = {"serve": "test_cli_remote.py", "model install": "test_cli_demo.py", "lsp": "test_language_server.py"}
+ELSEWHERE = {
+    "serve": "test_cli_remote.py",
+    "model install": "test_cli_demo.py",
+    "lsp": "test_language_server.py",
+    "skill install": "test_cli_skill.py",
+}
 """The module of the entrances that need more than a directory."""
 
 

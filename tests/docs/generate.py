@@ -33,6 +33,7 @@ from attractor_nb.runtime.prepare.run_options import EvaluationOptions, MapOptio
 from hatch_build import SCOPES, TYPES, default_of, meaning_of
 from tests.docs import reference_pages
 from tests.docs.hosts import FEATURES, extras_rows, hosts_rows, reason_numbers
+from tests.docs.skill_page import skill_page
 from tests.evaluation.statistics_table import statistics_table
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -292,6 +293,7 @@ PAGES: dict[str, Callable[[str], str]] = {
     "docs/platforms.md": platforms_page,
     "docs/install.md": install_page,
     "docs/statistics.md": statistics_page,
+    "attractor_nb/cli/SKILL.md": _unread(skill_page),
     **{name: _unread(page) for name, page in reference_pages.PAGES.items()},
 }
 """Each generated file as a function of what is written there now."""

@@ -72,11 +72,17 @@ def page(title: str, source: str, *parts: str) -> str:
 # -- commands ------------------------------------------------------------------------------------------
 
 
-def _commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
+def commands() -> list[tuple[str, Any]]:
+    """All commands, those of groups with the name of their group."""
+    return list(_below(typer.main.get_command(app), ""))
+
+
+def _below(group: Any, before: str) -> Iterator[tuple[str, Any]]:
     for name, command in group.commands.items():
-        yield from (
-            _commands(command, f"{before}{name} ") if getattr(command, "commands", None) else [(before + name, command)]
-        )
+        if hasattr(command, "commands"):
+            yield from _below(command, f"{before}{name} ")
+        else:
+            yield before + name, command
 
 
 def _option(option: Any) -> tuple[str, str]:
@@ -87,25 +93,25 @@ def _option(option: Any) -> tuple[str, str]:
 
 def commands_page() -> str:
     """Every command: its usage, examples, arguments and options."""
-    commands = list(_commands(typer.main.get_command(app)))
-    parameters = {name: command.get_params(typer.Context(command)) for name, command in commands}
+    found = commands()
+    parameters = {name: command.get_params(typer.Context(command)) for name, command in found}
     options = {
-        name: [_option(each) for each in found if each.param_type_name == "option" and each.name != "help"]
-        for name, found in parameters.items()
+        name: [_option(each) for each in every if each.param_type_name == "option" and each.name != "help"]
+        for name, every in parameters.items()
     }
     counts = Counter(option for each in options.values() for option in each)
     shared = sorted(option for option, count in counts.items() if count >= SHARED)
     parts = [
         (
-            "Results go to stdout, progress and reports to stderr. Exit codes: 0 success, 1 the pipeline failed, 2 invalid input, 130 interrupted. The\n"
-            "page [cli.md](cli.md) shows how commands are used together.\n"
+            "Results go to stdout, progress and reports to stderr. Exit codes, and how commands are used together, are in\n"
+            "[cli.md](cli.md).\n"
         ),
         table(
             ("command", "what it does"),
-            ([f"[`{name}`](#{_anchor(name)})", cell(_first(command))] for name, command in commands),
+            ([f"[`{name}`](#{_anchor(name)})", cell(_first(command))] for name, command in found),
         ),
     ]
-    for name, command in commands:
+    for name, command in found:
         usage = " ".join(command.collect_usage_pieces(typer.Context(command)))
         own = [option for option in options[name] if option not in shared]
         common = [

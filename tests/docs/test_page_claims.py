@@ -121,7 +121,7 @@ FIGURES = {
 NAMED = {
     "agents": [f'| `"{each.name}"` | {each.title} | `{each.install}` |' for each in DIALECTS],
     "before-a-run": [f"`{rule.name}`" for rule in path_rules.RULES],
-    "cli": [f"`{name}`" for name in typer.main.get_command(app).commands if name != "model"],
+    "cli": [f"`{name}`" for name in typer.main.get_command(app).commands if name not in {"model", "skill"}],
     "history": [f"`{name}`" for name in (*STATUSES, *Filter.__slots__, *MEASURES)],
     "models": [f"`{provider.name}`" for provider in PROVIDERS],
     "prompts": [f"`{name}`" for name in (*FILTERS, *RENDERED_ATTRIBUTES)],

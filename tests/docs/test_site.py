@@ -142,6 +142,13 @@ def test_each_example_to_keep_is_a_card_with_its_picture_run_needs_and_text(site
         assert "digraph" in card
 
 
+def test_the_site_has_its_pages_as_markdown_for_language_models(site):
+    assert (site / "llms.txt").read_text("utf-8").startswith("# attractor_nb\n\n> Pipelines of prompts")
+    linked = re.findall(r"\]\(([^)]+)\)", (site / "llms.txt").read_text("utf-8"))
+    assert [link for link in linked if not (site / link).is_file()] == []
+    assert "<iframe" not in (site / "llms-full.txt").read_text("utf-8")
+
+
 def test_runs_that_pages_embed_are_made(site):
     embedded = {
         (page.parent / source).resolve()

@@ -464,3 +464,25 @@ def _report_page(page: Path, *, is_json: bool) -> None:
         print_json({"page": str(page), "bytes": size})
     else:
         print(f"{shown_path(page)}: {size:,} bytes")
+
+
+SKILL_HELP = """Install the guide with which an assistant writes pipelines: attributes, rules, commands.
+
+It is written for Claude Code (.claude/skills), and for Codex and others (.agents/skills).
+
+\b
+  attractor-nb skill install                  in this project
+  attractor-nb skill install --directory ~    for all your projects
+"""
+
+
+def install_skill(
+    directory: Annotated[
+        Path, typer.Option("--directory", metavar="DIR", help="The project, or your home directory.")
+    ] = Path(),
+    is_json: Json = False,
+) -> int:
+    """Write the guide for assistants."""
+    from attractor_nb.cli import skill  # noqa: PLC0415 - as above
+
+    return skill.install_skill(directory, is_json=is_json)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from tests.docs.site import runs
+from tests.docs.site import llms, runs
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PAGES = {
@@ -118,13 +118,15 @@ def assemble(target: Path, extra: Path) -> None:
     """Write the sources of the site into one directory, and the pages that Sphinx copies as they are into another."""
     downloads = {f"examples/{name}.dot" for name in runs.gallery()}
     written: dict[str, str | bytes] = {}
+    markdown: dict[str, str] = {}
     for path in pages():
         text = (REPOSITORY / path).read_text("utf-8")
         there = place(path) or path
         if path.endswith(".ipynb"):
             written[there] = notebook_with_links(text, path, downloads)
         else:
-            written[there] = runs.embedded(with_links(text, path, downloads), "../" * there.count("/"))
+            markdown[there] = with_links(text, path, downloads)
+            written[there] = runs.embedded(markdown[there], "../" * there.count("/"))
     written["examples.md"] = runs.with_cards(str(written["examples.md"]))
     written |= sections(str(written["index.md"]))
     for image in (REPOSITORY / "docs" / "images").iterdir():
@@ -133,7 +135,7 @@ def assemble(target: Path, extra: Path) -> None:
         written[f"files/{path}"] = (REPOSITORY / path).read_bytes()
     shown = runs.pages()
     _write(target, written | {name: text for name, text in shown.items() if name.endswith(".svg")})
-    _write(extra, {name: text for name, text in shown.items() if name.endswith(".html")})
+    _write(extra, llms.llms_pages(markdown) | {name: text for name, text in shown.items() if name.endswith(".html")})
 
 
 def _write(folder: Path, files: Mapping[str, str | bytes]) -> None:
