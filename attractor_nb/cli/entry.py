@@ -15,7 +15,9 @@ import typer
 from attractor_nb.cli.command_tree import app
 from attractor_nb.cli.reporting import ExitCode, OutputStream, ShownStream, exit_code_of, report
 from attractor_nb.errors import AttractorError, OptionError, StorageError
+from attractor_nb.model.texts import nearest, suggestion
 from attractor_nb.model.vocabulary import environment_variables
+from attractor_nb.model.vocabulary.option_meanings import OTHER_NAMES
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.current_directory import here
 from attractor_nb.runtime.prepare.known_secrets import learn_environment
@@ -100,7 +102,17 @@ def _report_usage(problem: Any, *, is_json: bool) -> None:
     hint = f"{command} --help"
     if command.endswith(" map") and (surplus := _SURPLUS.search(message)):
         hint = f"an option names the rows: {command} FILE --params {surplus[1]}"
+    if option := getattr(problem, "option_name", ""):
+        message = f"no such option: {redacted(option)}{suggestion(_meant(option, problem.ctx))}"
     report(OptionError(message.strip(), hint=hint), is_json=is_json)
+
+
+def _meant(option: str, context: Any) -> str:
+    """The option of a command that was meant by an unknown one, or empty."""
+    known = [] if context is None else [flag for each in context.command.get_params(context) for flag in each.opts]
+    name = OTHER_NAMES.get(option.lstrip("-").replace("-", "_"), "").replace("_", "-")
+    flags = [flag for flag in (f"--{name.removesuffix('s')}", f"--{name}") if name and flag in known]
+    return flags[0] if flags else nearest(option, [flag for flag in known if flag.startswith("--")])
 
 
 def _tolerate_narrow_encodings() -> None:

@@ -25,7 +25,7 @@ from attractor_nb.model.events import (
     PipelineStarted,
     StageEnd,
 )
-from attractor_nb.model.states import PAUSED, NodeStatus
+from attractor_nb.model.states import PAUSED, NodeStatus, run_word
 from attractor_nb.model.vocabulary.value_forms import label_text, normalize_label
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.log.event_log import read_log
@@ -277,7 +277,7 @@ def run_headline(run: WatchedRun, now: float, columns: int = 0) -> Text:
     stages = f"{view.stages} stage{'s' * (view.stages != 1)}"
     time_text = duration_text(run.elapsed(now))
     parts = [
-        f"{view.status.letter} {PAUSED if view.is_paused else view.status}",
+        f"{view.status.letter} {run_word(PAUSED if view.is_paused else view.status)}",
         one_line(redacted(run.title)),
         stages,
         time_text,

@@ -47,6 +47,28 @@ def shown_status(status: str) -> str:
     return "success" if status == "completed" else status
 
 
+RUN_WORDS: Final = {
+    "ready": "ready",
+    "running": "running",
+    "waiting": "waiting",
+    "retrying": "retrying",
+    "success": "success",
+    "fail": "failed",
+    "interrupted": "stopped",
+    PAUSED: PAUSED,
+}
+"""The words that people read for the status of a run, by the value in JSON and in Python."""
+
+
+def run_word(status: str) -> str:
+    """The word that people read for the status of a result.
+
+    >>> run_word("fail"), run_word("interrupted"), run_word("paused")
+    ('failed', 'stopped', 'paused')
+    """
+    return RUN_WORDS.get(status, status)
+
+
 class RunStatus(StrEnum):
     """The displayed status of a whole run."""
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.bounds import MAP_BOUNDS
 from attractor_nb.model.child import CHILD_SEPARATOR
-from attractor_nb.model.states import PAUSED, NodeStatus, RunStatus
+from attractor_nb.model.states import PAUSED, NodeStatus, RunStatus, run_word
 from attractor_nb.views.state import RunView, so_far
 from attractor_nb.views.table import one_line
 
@@ -32,7 +32,7 @@ def run_summary(
         has_usage: Show tokens and cost.
     """
     is_paused = view.is_paused
-    word = PAUSED if is_paused else view.status
+    word = run_word(PAUSED if is_paused else view.status)
     parts = [f"{view.status.letter} {word}", f"{view.stages} stage{'s' * (view.stages != 1)}"]
     if has_times:
         parts.append(duration_text(view.duration))

@@ -45,6 +45,19 @@ def test_a_choice_that_is_none_lists_the_choices_and_the_nearest(command):
     assert "Value error" not in done.err
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("--timeout", "--max-duration"),
+        ("--inputs", "--param"),
+        ("--budget", "--max-budget-usd"),
+        ("--max-step", "--max-steps"),
+    ],
+)
+def test_an_unknown_option_names_the_one_that_was_meant(command, given, meant):
+    assert f'no such option: {given}; did you mean "{meant}"?' in command("run", "pipeline.dot", given, "3").err
+
+
 def test_a_usage_error_is_json_for_programs(command):
     assert json.loads(command("run", "--json").out)["error"]["type"] == "OptionError"
 

@@ -61,7 +61,7 @@ def test_quiet_shows_the_result_alone(command, sources):
 def test_a_failed_pipeline_ends_with_1_and_says_why(command, sources):
     ended = command("run", "failing.dot", "--trust")
     assert ended.code == 1
-    assert ended.out.startswith("✕ fail")
+    assert ended.out.startswith("✕ failed")
     assert "exit code 3" in ended.out
     assert "✕ check" in ended.err
 

@@ -104,7 +104,7 @@ def test_of_a_run_that_stands_still_it_says_how_its_question_is_answered(command
 
 @pytest.mark.parametrize(
     ("arguments", "code", "mark"),
-    [(["straight.dot"], 0, "✓ success"), (["failing.dot", "--trust"], 1, "✕ fail")],
+    [(["straight.dot"], 0, "✓ success"), (["failing.dot", "--trust"], 1, "✕ failed")],
     ids=["success", "failure"],
 )
 def test_the_exit_code_says_how_the_run_ended(command, sources, arguments, code, mark):
@@ -187,7 +187,7 @@ def test_a_run_whose_process_is_gone_is_said_to_have_been_left(command, waiting)
         (waiting / name).unlink(missing_ok=True)
     ended = command("watch", "out")
     assert ended.code == 130
-    assert ended.out.splitlines()[-1].startswith("‖ interrupted")
+    assert ended.out.splitlines()[-1].startswith("‖ stopped")
     assert "Continue with `attractor-nb resume out`" in ended.err
 
 

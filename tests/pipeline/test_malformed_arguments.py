@@ -152,13 +152,19 @@ def test_a_source_file_has_a_bound(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("given", "meant"),
     [
-        ("inputs", 'did you mean "params"'),
-        ("timeout", 'did you mean "max_duration"'),
-        ("recursion_limit", 'did you mean "max_steps"'),
+        ("inputs", 'did you mean "params"? params: the inputs of the run, by name'),
+        ("timeout", 'did you mean "max_duration"? max_duration: stop after this running time'),
+        ("recursion_limit", 'did you mean "max_steps"? max_steps: stop after this many stages'),
+        ("interviewr", 'did you mean "interviewer"? interviewer: the interviewer at gates'),
         ("model", "llm_model"),
+        ("api_key", "set the environment variable of the provider, such as ANTHROPIC_API_KEY"),
+        ("simulate", 'backend="simulated"'),
+        ("approve", 'interviewer="auto"'),
+        ("zzz", "often used: params, backend, interviewer"),
     ],
 )
 def test_an_option_under_the_name_that_it_has_elsewhere_names_ours(given, meant):
     with pytest.raises(OptionError) as caught:
         Pipeline("digraph { start [shape=Mdiamond] done [shape=Msquare] start -> done }").run(**{given: 1})
     assert meant in f"{caught.value.message} {caught.value.hint}"
+    assert "worker_wait" not in caught.value.hint, "the hint is no list of all options"

@@ -206,7 +206,7 @@ FAILED = {
         (RunView(status=RunStatus.SUCCESS, stages=5, nodes=DONE), '✓ success   5 stages   see run["check"]'),
         (
             RunView(status=RunStatus.FAIL, stages=1, reason="no model", nodes=FAILED),
-            '✕ fail   1 stage   no model   see run["implement"]',
+            '✕ failed   1 stage   no model   see run["implement"]',
         ),
         (
             RunView(status=RunStatus.INTERRUPTED, stages=2, reason="paused", next_node="b"),
@@ -214,7 +214,7 @@ FAILED = {
         ),
         (
             RunView(status=RunStatus.INTERRUPTED, stages=2, reason="cancelled", next_node="b"),
-            "‖ interrupted   2 stages   cancelled   at b   continue with run.resume()",
+            "‖ stopped   2 stages   cancelled   at b   continue with run.resume()",
         ),
         (RunView(status=RunStatus.RUNNING), "● running   0 stages"),
         (RunView(), "– ready   0 stages"),

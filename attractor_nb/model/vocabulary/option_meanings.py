@@ -84,6 +84,30 @@ class Flag(NamedTuple):
     is_recorded: bool = False
 
 
+OTHER_NAMES: Final = {
+    **dict.fromkeys(("inputs", "input", "parameters", "variables", "args", "kwargs"), "params"),
+    **dict.fromkeys(("timeout", "time_limit", "deadline", "max_time"), "max_duration"),
+    **dict.fromkeys(("budget", "max_cost", "max_budget", "cost_limit"), "max_budget_usd"),
+    **dict.fromkeys(("max_tokens", "token_limit"), "max_tokens_total"),
+    **dict.fromkeys(("directory", "run_dir", "output_dir", "log_dir", "path"), "logs_root"),
+    **dict.fromkeys(("cwd", "working_directory"), "workdir"),
+    **dict.fromkeys(("callbacks", "on_event"), "observers"),
+    **dict.fromkeys(("recursion_limit", "steps", "max_iterations"), "max_steps"),
+    **dict.fromkeys(("human", "approver"), "interviewer"),
+    "llm": "backend",
+}
+"""Options by the names that other tools have for them."""
+INSTEAD: Final = {
+    "model": 'name it in the graph, graph [llm_model="…"], or pass backend="llm"',
+    "provider": 'name it in the graph, graph [llm_provider="…"], or pass backend="llm"',
+    "temperature": "write it in the graph: node [llm.temperature=0.2]",
+    "api_key": "set the environment variable of the provider, such as ANTHROPIC_API_KEY or OPENAI_API_KEY",
+    **dict.fromkeys(("simulate", "dry_run", "mock"), 'pass backend="simulated"'),
+    **dict.fromkeys(("auto_approve", "approve"), 'pass interviewer="auto"'),
+    **dict.fromkeys(("block", "blocking"), "pass wait=True"),
+}
+"""Remedies for names that other tools have for something that is no option here."""
+
 FLAGS: Final = {
     "workdir": Flag(Path, "DIR", is_recorded=True),
     "isolation": Flag(choices=ISOLATIONS, is_recorded=True),

@@ -24,15 +24,17 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar, cast
 
 from attractor_nb.decisions.planning.executable_surface import SHOWN_DIGITS, is_hash
 from attractor_nb.errors import OptionError
-from attractor_nb.model.texts import did_you_mean, suggestion
+from attractor_nb.model.texts import nearest, suggestion
 from attractor_nb.model.vocabulary.isolation import ISOLATIONS
 from attractor_nb.model.vocabulary.option_meanings import (
     CASSETTE_MODES,
     DURABILITIES,
+    INSTEAD,
     OF_A_MAP,
     OF_A_PIPELINE,
     OF_A_RUN,
     OF_AN_EVALUATION,
+    OTHER_NAMES,
 )
 from attractor_nb.model.vocabulary.value_forms import Duration, parse_duration
 from attractor_nb.platforms import check_posix
@@ -290,28 +292,26 @@ def read_options(defaults: Mapping[str, Any], /, **given: Any) -> RunOptions:
     return _with_places(options)
 
 
-_OTHER_NAMES: Final = {
-    **dict.fromkeys(("inputs", "input", "parameters", "variables", "kwargs"), "params"),
-    **dict.fromkeys(("timeout", "time_limit", "deadline"), "max_duration"),
-    **dict.fromkeys(("budget", "max_cost", "max_budget"), "max_budget_usd"),
-    **dict.fromkeys(("max_tokens", "token_limit"), "max_tokens_total"),
-    **dict.fromkeys(("directory", "run_dir", "output_dir", "path"), "logs_root"),
-    **dict.fromkeys(("cwd", "working_directory"), "workdir"),
-    **dict.fromkeys(("callbacks", "on_event"), "observers"),
-    "recursion_limit": "max_steps",
-}
-"""Options by the names that other tools have for them."""
-_HINTS: Final = {"model": 'name it in the graph, graph [llm_model="…"], or pass backend="llm"'}
+_MEANING_OF: Final = {**OF_A_PIPELINE, **OF_A_MAP, **OF_A_RUN}
+_OFTEN: Final = ("params", "backend", "interviewer", "logs_root", "max_duration", "max_budget_usd", "cache", "trust")
 
 
 def check_names(given: Iterable[str], known: Collection[str] = _NAMES) -> None:
     """Refuse a keyword that is no option."""
     for name in given:
         if name not in known:
-            meant = _OTHER_NAMES.get(name, "")
-            near = suggestion(meant) if meant in known else did_you_mean(name, known)
-            hint = _HINTS.get(name, f"options: {', '.join(sorted(known))}")
-            raise OptionError(f"unknown option {name!r}{near}", hint=hint)
+            hint, meant = INSTEAD.get(name, ""), OTHER_NAMES.get(name, "")
+            meant = "" if hint else meant if meant in known else nearest(name, known)
+            raise OptionError(f"unknown option {name!r}{suggestion(meant)}", hint=hint or _meaning(meant, known))
+
+
+def _meaning(option: str, known: Collection[str]) -> str:
+    """The meaning of the option that was meant, or the options that most calls need."""
+    if option:
+        words = _MEANING_OF.get(option, "").partition(";")[0].rstrip(".")
+        return f"{option}: {words[:1].lower()}{words[1:]}" if words else f"pass {option}="
+    often = [name for name in _OFTEN if name in known]
+    return f"often used: {', '.join(often)}; the docstring of the call explains all {len(known)}"
 
 
 def _with_places(options: RunOptions) -> RunOptions:
