@@ -82,13 +82,7 @@ def draw_live_run(driver: Any, folder: Path) -> None:
         for end, is_dark in THEMES.items():
             with server.browser(width=1180, height=1100, dark=is_dark) as browser:
                 notebook = browser.open("run.ipynb")
-                theme = f"JupyterLab {'Dark' if is_dark else 'Light'}"
-                browser.page.evaluate(
-                    "(theme) => { jupyterapp.commands.execute('apputils:change-theme', { theme }); }", theme
-                )
-                browser.page.wait_for_function(
-                    f"() => document.body.dataset.jpThemeLight === '{str(not is_dark).lower()}'"
-                )
+                _set_theme(browser.page, is_dark)
                 for cell in range(4):
                     notebook.run_cell(cell)
                     notebook.wait_until_idle()
@@ -142,9 +136,7 @@ def draw_first_minute(driver: Any, folder: Path) -> None:
         ):
             notebook = browser.open("minute.ipynb")
             page = browser.page
-            theme = f"JupyterLab {'Dark' if is_dark else 'Light'}"
-            page.evaluate("(theme) => { jupyterapp.commands.execute('apputils:change-theme', { theme }); }", theme)
-            page.wait_for_function(f"() => document.body.dataset.jpThemeLight === '{str(not is_dark).lower()}'")
+            _set_theme(page, is_dark)
             notebook.run_cells(0, 1)
             notebook.wait_until_idle()
             notebook.script("panel.content.widgets[0].hide()")
@@ -230,6 +222,64 @@ def draw_pages(driver: Any, folder: Path) -> None:
             page.screenshot(path=IMAGES / f"page{end}.png")
 
 
+STUDIO = {
+    "inspector": 'run.inspect("write")',
+    "explanation": "run.explain()",
+    "difference": "diff(run, fork)",
+    "replay": "fork.replay()",
+    "timeline": "run.timeline()",
+    "heat": 'run.heat("cost")',
+    "runs": "runs()",
+    "editor": "release.edit()",
+    "findings": "Pipeline(release.to_dot().replace('tests -> review', 'tests -> revew'))",
+    "estimate": "release.estimate()",
+    "evaluation": "evaluation",
+}
+"""Pictures of views: the name of a file, and the call that shows the view."""
+SETTING = """from attractor_nb import Pipeline, diff, runs
+fork = run.fork("write", prompt="Write the code, and nothing else", backend=model, interviewer="auto")
+fork.result()
+rows = [{"id": f"t{n}", "ticket": text, "expected": team} for n, (text, team) in enumerate([
+    ("I cannot pay", "billing"), ("It crashes", "support"), ("I want a refund", "billing"), ("Where is my bill?", "billing")])]
+triage = Pipeline('digraph triage { inputs="ticket" start [shape=Mdiamond] sort [prompt="$ticket"] done [shape=Msquare] start -> sort -> done }')
+def correct(output, expected):
+    return output == expected
+def team(node, prompt, context):
+    return "billing" if "pay" in context["ticket"] or "bill" in context["ticket"] else "support"
+evaluation = triage.evaluate(rows, correct, backend=team, wait=True)"""
+
+
+def draw_studio(driver: Any, folder: Path) -> None:
+    """The views of a run, each as its call shows it in a cell."""
+    write_notebook(
+        folder / "studio.ipynb", "%load_ext attractor_nb", f"%%attractor release --quiet\n{RELEASE}", MODEL,
+        'run = release.run(backend=model, interviewer="auto", trust=True)\nrun.result()\n' + SETTING, *STUDIO.values(),
+    )  # fmt: skip
+    environment = {"PYTHONPATH": str(REPOSITORY), "ATTRACTOR_LIVE": "auto"}
+    for end, is_dark in THEMES.items():
+        with (
+            driver.JupyterServer(folder, environment=environment) as server,
+            server.browser(width=1180, height=1600, dark=is_dark, is_new=True) as browser,
+        ):
+            notebook = browser.open("studio.ipynb")
+            _set_theme(browser.page, is_dark)
+            for cell in range(4 + len(STUDIO)):
+                notebook.run_cell(cell)
+                notebook.wait_until_idle()
+            browser.page.mouse.move(0, 0)
+            for position, name in enumerate(STUDIO):
+                area = browser.page.locator(".jp-CodeCell").nth(4 + position).locator(".jp-Cell-outputArea")
+                area.evaluate("(element) => element.scrollIntoView({ block: 'center' })")
+                browser.page.wait_for_timeout(800)
+                area.screenshot(path=IMAGES / f"{name}{end}.png")
+
+
+def _set_theme(page: Any, is_dark: bool) -> None:
+    theme = f"JupyterLab {'Dark' if is_dark else 'Light'}"
+    page.evaluate("(theme) => { jupyterapp.commands.execute('apputils:change-theme', { theme }); }", theme)
+    page.wait_for_function(f"() => document.body.dataset.jpThemeLight === '{str(not is_dark).lower()}'")
+
+
 def main() -> None:
     """Make all of them."""
     driver = load_driver()
@@ -237,6 +287,7 @@ def main() -> None:
         (Path(folder) / "lab").mkdir()
         draw_first_minute(driver, Path(folder) / "lab")
         draw_live_run(driver, Path(folder) / "lab")
+        draw_studio(driver, Path(folder) / "lab")
         draw_pages(driver, Path(folder))
     driver.close_chromium()
 

@@ -44,7 +44,11 @@ def test_the_stylesheet_on_the_page_gives_the_model_that_it_says():
     assert not pipeline.lint().errors
 
 
-GUIDES = [page for page in (*DOCS.glob("*.md"), DOCS.parent / "README.md") if page.stem != "conformance"]
+GUIDES = [
+    page
+    for page in (*DOCS.glob("*.md"), DOCS.parent / "README.md")
+    if page.stem != "conformance" and not page.stem.startswith("api")  # whose headings name methods of objects
+]
 
 
 @pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)

@@ -352,7 +352,7 @@ _BLANKS: Final = re.compile(r"(?>(?:[ \t\r\n]++|//[^\n]*+|/\*[^*]*+(?>(?:\*(?!/)
 _STRING_OR_COMMENT: Final = re.compile(rf"{STRING.pattern}|//[^\n]*+|/\*.*?\*/|\#[^\n]*+", re.DOTALL)
 _NEXT_STATEMENT: Final = re.compile(r"[ \t\r\n]*+(?:\[|->)")
 _UNQUOTED: Final = re.compile(r"""(?:(?!//|/\*)[^\n\r,;\[\]{}"])+""")
-_NEXT_ATTRIBUTE: Final = re.compile(rf"[ \t]+{NAME.pattern}[ \t]*=[ \t]*\Z")
+_NEXT_ATTRIBUTE: Final = re.compile(rf"(?<![ \t])[ \t]+{NAME.pattern}[ \t]*=[ \t]*\Z")
 _BARE_BEFORE: Final = re.compile(rf"""({NAME.pattern})[ \t]*=[ \t]*([^\s,;\[\]{{}}"=]+)\Z""")
 """An attribute whose bare value ends here."""
 _SHOWN_VALUE: Final = 80

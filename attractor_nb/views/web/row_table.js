@@ -410,7 +410,7 @@ function makeOpenRow({ openRun, onClose }) {
 export function makeWays(drawing, names, table) {
   const known = new Set(names);
   const parts = [...drawing.querySelectorAll("[data-edge], [data-node]")];
-  const wayOf = (part) => (part.dataset.edge === undefined ? `stage ${part.dataset.node}` : `edge ${part.dataset.edge}`);
+  const wayOf = (part) => (part.dataset.edge === undefined ? ["stage", part.dataset.node] : ["edge", part.dataset.edge]).join(" ");
   const nameOf = (part) => part.dataset.node ?? drawing.querySelector(`.edge[data-edge="${part.dataset.edge}"] title`)?.textContent.split("\n")[0] ?? "";
   for (const part of parts) {
     if (!known.has(wayOf(part))) continue;
