@@ -210,7 +210,7 @@ def test_runs_of_the_front_page_are_replayed_and_compared_without_a_network(driv
         review.get_by_text("Response", exact=True).click()
         review.get_by_text("a token bucket for each API key").first.wait_for()
         page.click("label[for=run-compared]")
-        page.frame_locator("iframe[src='runs/compared.html']").get_by_text("only A took it").wait_for()
+        page.frame_locator("iframe[src='runs/compared.html']").get_by_text("only A took it", exact=True).wait_for()
 
 
 @pytest.mark.browser
