@@ -33,7 +33,7 @@ def test_runs_are_filtered_opened_tagged_resumed_and_deleted_by_clicks(jupyter, 
     page.wait_for_function("document.querySelectorAll('tr[data-run]').length === 1")
     page.locator("tr[data-run=badly]").get_by_text("Open", exact=True).click()
     notebook.wait_for(".ah-panel [data-node=say].state-fail")
-    assert "no <b>words</b>" in page.locator(".ah-panel .ah-words").text_content()
+    assert "no <b>words</b>" in notebook.wait_for(".ah-panel .al-failure-words").text_content()
     page.locator(".ah-filter").fill("")
 
     page.locator("tr[data-run=well]").get_by_text("Tag", exact=True).click()
