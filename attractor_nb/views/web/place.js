@@ -50,11 +50,11 @@ function showHere(el, show) {
   };
 }
 
-const GONE = ".al-lost[data-is-gone]:not([hidden])";
+const LOST_BAR = ".al-lost[data-is-gone]:not([hidden])";
 export const isStoodIn = (place) => Boolean(place.querySelector(":scope > .attractor-stand-in")) && !lostBarOf(place);
 
 // The bar of a view that stands there and says that its kernel is gone; null where there is none.
-export const lostBarOf = (place) => place.querySelector(`:scope > .attractor-stand-in > .attractor-live > .al-stage > ${GONE}`);
+export const lostBarOf = (place) => place.querySelector(`:scope > .attractor-stand-in > .attractor-live > .al-stage > ${LOST_BAR}`);
 
 // `show(el)` fills an element and returns what ends it. Where the output is drawn anew, what was shown there moves into
 // the new one as it is: with what is open, chosen and scrolled. Returns a function that ends all.
