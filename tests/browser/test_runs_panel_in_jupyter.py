@@ -44,6 +44,31 @@ def panel(lab):
         assert browser.our_errors == []
 
 
+def test_the_list_of_runs_is_in_sight_below_questions_that_fold(panel):
+    _, _, frame = panel
+    frame.locator("[data-run=panel-gamma] button").wait_for()
+    low = frame.locator(".ap-side").evaluate(
+        """(side) => {
+          const questions = side.querySelector(".ap-side-questions"), list = side.querySelector(".ap-side-runs");
+          const before = [questions.hidden, list.getBoundingClientRect().top];
+          const high = document.createElement("div");
+          high.style.height = "3000px"; // many questions
+          questions.querySelector(".ap-inbox").append(high);
+          questions.hidden = false;
+          const open = list.getBoundingClientRect().top;
+          questions.open = false;
+          const folded = list.getBoundingClientRect().top;
+          questions.open = true;
+          high.remove();
+          questions.hidden = before[0];
+          return { open, folded, height: innerHeight };
+        }"""
+    )
+    assert low["open"] < 0.65 * low["height"], "the list begins in the upper part, whatever waits"
+    assert low["folded"] < 160
+    assert frame.locator("h2", has_text="Runs").is_visible()
+
+
 def test_runs_are_listed_and_found_by_words(panel):
     _, _, frame = panel
     assert "success" in frame.locator("[data-run=panel-alpha]").inner_text()

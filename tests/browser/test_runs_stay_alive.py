@@ -144,6 +144,24 @@ def test_saved_while_a_gate_waits_it_says_which_run_and_a_button_opens_it(jupyte
         assert browser.our_errors == []
 
 
+def test_after_a_restart_the_bar_that_says_so_opens_the_run(lab, open_notebook):
+    notebook = open_notebook(lab, LOAD, REVIEW, MODEL, "run = review.run()")
+    notebook.run_cells(0, 1, 2, 3)
+    notebook.wait_for("[data-node=gate].state-waiting")
+    notebook.script("(panel.sessionContext.session.kernel.restart(), 0)")
+    notebook.wait_for(".al-lost:visible")
+    notebook.run_cell(0)
+    button = notebook.wait_for(".al-lost .al-reopen button")
+    drawing = notebook.page.locator(f"{LIVE} .ad-frame").bounding_box()
+    assert button.bounding_box()["y"] < drawing["y"], "above the picture"
+    button.click()
+    notebook.page.wait_for_function("() => !document.querySelector('.al-lost:not([hidden])')")
+    notebook.wait_for(f"{LIVE} .al-line[data-status=interrupted]", 20)
+    assert notebook.page.locator(LIVE).count() == 1, "the view that was lost has given its place away"
+    notebook.page.wait_for_function("() => !document.querySelector('.al-reopen')")
+    assert notebook.browser.our_errors == []
+
+
 def test_a_run_that_still_waits_is_named_by_the_next_one_with_stop_and_show(jupyter, open_notebook):
     notebook = open_notebook(jupyter, LOAD, REVIEW, MODEL, RUN)
     notebook.run_cells(0, 1, 2, 3)

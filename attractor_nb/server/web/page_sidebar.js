@@ -16,12 +16,15 @@ export function showSidebar(server, el, { go }) {
   document.title = __("Runs · attractor_nb");
   document.body.classList.add("ap-narrow");
   const inbox = make("section", "ap-inbox", "", { "aria-label": __("Waiting for an answer") });
+  const waiting = make("summary", "ap-side-heading");
+  const questions = make("details", "ap-side-questions", [waiting, inbox], { open: true, hidden: true });
+  const heading = make("h2", "ap-side-heading", __("Runs"));
   const filter = make("input", "ap-field", "", { type: "search", placeholder: __("Filter runs"), "aria-label": __("Filter runs") });
   const list = make("ul", "ap-side-runs", "", { "aria-label": __("Runs, newest first") });
   const said = make("p", "al-dim", "", { role: "status" });
   const trouble = make("p", "ap-said", "", { role: "alert" });
   const acting = make("div", "ap-acting");
-  const root = make("div", "ap-side", [inbox, trouble, acting, filter, said, list]);
+  const root = make("div", "ap-side", [questions, trouble, acting, heading, filter, said, list]);
   el.append(root);
 
   const items = new Map(); // the elements of the rows that are shown, by key: focus and hover outlive a look
@@ -85,12 +88,13 @@ export function showSidebar(server, el, { go }) {
   }
 
   const polling = pollRuns(server, wantedPart, {
-    onLook(answer, questions, more) {
+    onLook(answer, asked, more) {
       part = answer;
       trouble.textContent = "";
       for (const row of part.rows) known.set(row.key, row);
-      gates.show(questions, more);
-      inbox.hidden = !questions.length;
+      gates.show(asked, more);
+      questions.hidden = !asked.length;
+      setText(waiting, _n("%1 question waits", "%1 questions wait", asked.length + more));
       show();
       lookIfOthersAreSeen();
     },

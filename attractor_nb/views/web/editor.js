@@ -386,7 +386,7 @@ function makeEditorForm({ onSet, onCheck, onRename, onRemove, onClose }) {
     if (form.node) {
       const rename = make("input", "ae-input ae-id", "", { value: form.node, "aria-label": __("Id of the node") });
       rename.addEventListener("change", () => onRename(form.node, rename.value.trim()));
-      head.append(rename);
+      head.append(make("label", "ae-naming", [make("span", "ae-name", __("id")), rename]));
     }
     const shut = makeButton("al-close", "×", "", onClose, { "aria-label": __("Close") });
     if (form.node || form.edge !== null) head.append(makeButton("al-button ae-remove", __("Remove"), "", onRemove));

@@ -317,9 +317,13 @@ function makeLostKernel(host, onChange) {
   const stops = [
     host.listen(() => {
       heardAt = performance.now();
+      delete element.dataset.isGone;
       say("");
     }),
-    host.onLost(() => say(__("The %1 is gone.", who))),
+    host.onLost(() => {
+      element.dataset.isGone = ""; // another kernel can open the run, as reopen.js offers in here
+      say(__("The %1 is gone.", who));
+    }),
   ];
   return {
     element,

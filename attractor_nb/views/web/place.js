@@ -4,6 +4,7 @@
 import { asWidget } from "./host.js";
 import { atMostEvery, make } from "./parts.js";
 
+const REPLACED = "attractor-replaced";
 const PLACE_GONE_MS = 300; // an output that is drawn anew is away for a moment
 const NOTED_MS = 200;
 const DARK_INK = 384; // half of the brightest colour
@@ -49,7 +50,11 @@ function showHere(el, show) {
   };
 }
 
-export const isStoodIn = (place) => Boolean(place.querySelector(":scope > .attractor-stand-in"));
+const LOST_BAR = ".al-lost[data-is-gone]:not([hidden])";
+export const isStoodIn = (place) => Boolean(place.querySelector(":scope > .attractor-stand-in")) && !lostBarOf(place);
+
+// The bar of a view that stands there and says that its kernel is gone; null where there is none.
+export const lostBarOf = (place) => place.querySelector(`:scope > .attractor-stand-in > .attractor-live > .al-stage > ${LOST_BAR}`);
 
 // `show(el)` fills an element and returns what ends it. Where the output is drawn anew, what was shown there moves into
 // the new one as it is: with what is open, chosen and scrolled. Returns a function that ends all.
@@ -67,7 +72,7 @@ export function standIn(key, show) {
         isAnyNew = true;
         continue;
       }
-      const [old, standing] = left.shift() || [null, makeStanding(show)];
+      const [old, standing] = left.shift() || [null, makeStanding(show, end)];
       if (old) shown.delete(old);
       shown.set(place, standing);
       standing.moveTo(place);
@@ -95,20 +100,22 @@ export function standIn(key, show) {
     const isOther = (node) => node.nodeType === Node.ELEMENT_NODE && (node.matches(PLACES) || node.querySelector(PLACES));
     if (records.some((record) => [...record.addedNodes, ...record.removedNodes].some(isOther))) look();
   });
-  observer.observe(document.body, { childList: true, subtree: true });
-  look();
-  return () => {
+  function end() {
     observer.disconnect();
     clearTimeout(timer);
     for (const standing of shown.values()) standing.end();
     shown.clear();
-  };
+  }
+  observer.observe(document.body, { childList: true, subtree: true });
+  look();
+  return end;
 }
 
 // What stands in a place. Moved to another one it keeps where it was scrolled to, and who had the focus.
-function makeStanding(show) {
+function makeStanding(show, onReplaced) {
   const el = document.createElement("div");
   el.className = "attractor-stand-in";
+  el.addEventListener(REPLACED, onReplaced); // a view of the same run by another kernel: it takes the place
   const scrolled = new Map();
   let focused = null;
   let still = [];
@@ -139,6 +146,7 @@ function makeStanding(show) {
     moveTo(place) {
       const hadFocus = focused;
       uncover();
+      for (const other of place.querySelectorAll(":scope > .attractor-stand-in")) if (other !== el) other.dispatchEvent(new Event(REPLACED));
       still = [...place.children];
       for (const child of still) child.toggleAttribute("hidden", true); // the property is none of an SVG
       place.append(el);

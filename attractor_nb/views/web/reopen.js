@@ -1,8 +1,9 @@
-// Runs whose live views are gone, though a kernel is there: a button at each brings one back, as alive as it can be.
+// Runs whose live views are gone, though a kernel is there: a button at each brings one back, as alive as it can be. It is
+// above the kept picture, and in the bar of a view that says that its kernel is gone.
 
 import { asWidget } from "./host.js";
 import { make, makeButton } from "./parts.js";
-import { isStoodIn, showElsewhere } from "./place.js";
+import { isStoodIn, lostBarOf, showElsewhere } from "./place.js";
 import { __ } from "./wording.js";
 
 const RUNS = "[data-attractor-run]";
@@ -17,7 +18,7 @@ export function offerToReopen(host) {
   function look() {
     timer = 0;
     for (const [place, offer] of offers) {
-      if (place.isConnected && !isStoodIn(place)) continue;
+      if (place.isConnected && offer.isConnected && !isStoodIn(place)) continue;
       offer.remove();
       offers.delete(place);
     }
@@ -25,7 +26,9 @@ export function offerToReopen(host) {
       if (offers.has(place) || isStoodIn(place) || place.closest(".attractor-stand-in")) continue;
       const offer = makeOffer(place.dataset.attractorRun, place.dataset.attractorPlace);
       offers.set(place, offer);
-      place.after(offer);
+      const bar = lostBarOf(place);
+      if (bar) bar.append(offer);
+      else place.before(offer);
     }
   }
 
