@@ -76,6 +76,7 @@ class Evaluation(Displayed):
     repeat: int  #: Runs of each row.
     output: Any  #: What is judged: a context key, or a function of a run.
     cells: Mapping[int, Sequence[Score]] = field(repr=False)  #: Scores by number of the map's row.
+    only: str = ""  #: The stage that was executed anew in stored runs; empty for whole runs.
 
     @cached_property
     def scores(self) -> dict[str, ScoreColumn]:
@@ -303,6 +304,7 @@ class Evaluation(Displayed):
     def headline(self) -> str:
         """The verdict in one line: each score with its 95 % interval."""
         size = counted(len(self.rows), "row") + (f" \N{MULTIPLICATION SIGN} {self.repeat}" if self.repeat > 1 else "")
+        size += f" of {self.only} alone" if self.only else ""
         columns = sorted(self.scores.values(), key=lambda column: column.kind != "pass/fail")
         scores = [f"{column.name} {estimate_words(column)}" for column in columns[:_MOST_SCORES]]
         missing = max((column.unmeasured for column in self.scores.values()), default=0)

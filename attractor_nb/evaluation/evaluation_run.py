@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import OptionError
@@ -11,13 +12,13 @@ from attractor_nb.evaluation.evaluation_rows import read_rows
 from attractor_nb.evaluation.scorers import read_scorers
 from attractor_nb.evaluation.scoring import OutputSpec, Scoring, check_output, read_head
 from attractor_nb.maps.map_launch import MapRequest, MapRun, continue_map, start_map
-from attractor_nb.maps.row_run import WHOLE_RESPONSE
+from attractor_nb.maps.row_run import ROWS, WHOLE_RESPONSE, StoredStage
 from attractor_nb.views.display import Displayed
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
-    from pathlib import Path
 
+    from attractor_nb.evaluation.evaluation_rows import EvaluationRow
     from attractor_nb.maps.map_view import MapView
     from attractor_nb.runtime.definition import Definition
 
@@ -78,8 +79,9 @@ class EvaluationRun(Displayed):
 
     def _evaluation(self) -> Evaluation:
         scoring = self._scoring
+        cells = dict(scoring.scores)
         return Evaluation(
-            self.map.result(0.0), scoring.rows, scoring.scorers, scoring.repeat, scoring.output, dict(scoring.scores)
+            self.map.result(0.0), scoring.rows, scoring.scorers, scoring.repeat, scoring.output, cells, scoring.only
         )
 
     def __str__(self) -> str:
@@ -112,15 +114,47 @@ def start_evaluation(
     """
     _check(request, repeat)
     found = read_rows(rows, pipeline, inputs)
+    return start_on_rows(pipeline, found, scorers, request, repeat=repeat, output=output)
+
+
+def start_on_rows(
+    pipeline: Definition,
+    rows: Sequence[EvaluationRow],
+    scorers: object,
+    request: MapRequest,
+    *,
+    repeat: int,
+    output: OutputSpec | None,
+    stored: Sequence[StoredStage] = (),
+) -> EvaluationRun:
+    """Begin an evaluation of rows that were read.
+
+    Args:
+        pipeline: The pipeline.
+        rows: The rows.
+        scorers: The scorers.
+        request: The options of the map.
+        repeat: Runs of each row.
+        output: What is judged; None for the whole response of the last stage, or of the only one.
+        stored: For an evaluation of one stage, what each row executes anew.
+    """
+    _check(request, repeat)
+    if stored and request.of_rows.params:
+        raise OptionError("a stage has the stored context of its run, so params would do nothing", hint="leave it out")
+    if stored and request.own.ship == ROWS:
+        raise OptionError(
+            'the stored runs stay here, so ship="rows" cannot send them', hint='ship="stages" sends the stage'
+        )
     scoring = Scoring(
         pipeline,
-        found,
+        rows,
         read_scorers(scorers),
         repeat,
         check_output(WHOLE_RESPONSE if output is None else output),
         request.of_rows.durability == "full",
+        stored,
     )
-    params = [row.inputs for _ in range(repeat) for row in found]
+    params = [row.inputs for _ in range(repeat) for row in rows]
     return EvaluationRun(start_map(pipeline, params, _following(request, scoring)), scoring)
 
 
@@ -152,7 +186,9 @@ def continue_evaluation(
             "the evaluation judges what a function of a run returns, and the function is not stored",
             hint="resume_evaluation(directory, scorers, output=the_function)",
         )
-    scoring = Scoring(pipeline, rows, read_scorers(scorers), head.repeat, judged, request.of_rows.durability == "full")
+    stored = [StoredStage(head.only, Path(place)) for place in head.runs]
+    is_synced = request.of_rows.durability == "full"
+    scoring = Scoring(pipeline, rows, read_scorers(scorers), head.repeat, judged, is_synced, stored)
     following = _following(request, scoring)
     handle = continue_map(pipeline, path, None, following, on_graph_change=on_graph_change, failed=failed)
     return EvaluationRun(handle, scoring)
@@ -175,4 +211,4 @@ def _following(request: MapRequest, scoring: Scoring) -> MapRequest:
     """The request of the map, whose rows are scored and keep what is judged."""
     judged = (scoring.output,) if isinstance(scoring.output, str) else ()
     outputs = tuple(dict.fromkeys((*request.own.outputs, *judged)))
-    return replace(request, own=replace(request.own, outputs=outputs), follower=scoring)
+    return replace(request, own=replace(request.own, outputs=outputs), follower=scoring, stored=scoring.stored)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.evaluation.evaluated_row import is_bad
-from attractor_nb.evaluation.scorers import SCORED, next_after
+from attractor_nb.evaluation.scorers import SCORED, way_after
 from attractor_nb.evaluation.statistics import LEVEL, holm
 from attractor_nb.languages.condition.parser import value_text
 from attractor_nb.model.states import NodeStatus
@@ -474,7 +474,7 @@ def confusion_of(of_map: MapResult, rows: Sequence[EvaluationRow], repeat: int, 
         runs = list(_runs(of_map, ended))
         lost += [row.id] * (repeat - len(runs))
         for run in runs:
-            chosen = next_after(run.result(0.0).completed_nodes, at)
+            chosen = way_after(run.result(0.0), at)
             cells.setdefault((chosen, value_text(row.columns[column])), []).append(row.id)
     without = [row.id for row in rows if row.columns.get(column) is None]
     notes = [f'left out, without "{column}": {_few(without)}'] if without else []

@@ -11,7 +11,8 @@ from attractor_nb.errors import OptionError
 from attractor_nb.evaluation.evaluation import Evaluation
 from attractor_nb.evaluation.evaluation_rows import EvaluationRow, check_ids
 from attractor_nb.evaluation.rescoring import rescored
-from attractor_nb.maps.map_launch import MapResult
+from attractor_nb.evaluation.scoring import EvaluationHead, read_head
+from attractor_nb.maps.map_launch import MapResult, MapRun
 from attractor_nb.maps.map_view import MapView
 from attractor_nb.maps.row_run import WHOLE_RESPONSE, RowTask, row_result
 from attractor_nb.redaction import redacted
@@ -20,13 +21,13 @@ from attractor_nb.runtime.handles.run_result import RunResult
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.runtime.stored_execution import is_path, load_execution
 from attractor_nb.runtime.stored_state import inputs_of
-from attractor_nb.storage.map_directory import is_map
+from attractor_nb.storage.map_directory import is_evaluation, is_map, row_number
 from attractor_nb.storage.run_directory import first_directory
 from attractor_nb.storage.run_index import list_runs
 from attractor_nb.storage.stored_run import read_facts, read_run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from attractor_nb.model.row_result import RowResult
     from attractor_nb.runtime.definition import Definition
@@ -46,7 +47,7 @@ def rows_from(runs: object) -> list[dict[str, Any]]:
         OptionError: There is no run, or one has not ended.
     """
     rows: list[dict[str, Any]] = []
-    for number, place in enumerate(_places(runs)):
+    for number, place in enumerate(run_directories(runs)):
         result = _result(number, place, load_execution(place))
         row = {"id": result.run_id, **_inputs(place)}
         if result.is_success and WHOLE_RESPONSE in result.outputs:
@@ -67,7 +68,7 @@ def evaluate_runs(pipeline: Definition, runs: object, scorers: object, output: A
     Raises:
         OptionError: A run is of another graph or has not ended, or a scorer is unusable.
     """
-    places = list(_places(runs))
+    places = list(run_directories(runs))
     for place in places:
         if read_facts(place).get("graph_hash") != pipeline.graph.content_hash:
             raise OptionError(
@@ -75,19 +76,49 @@ def evaluate_runs(pipeline: Definition, runs: object, scorers: object, output: A
                 hint="evaluate the runs of each version with the pipeline of such a run: Run.load(directory).pipeline",
             )
     results = [_result(number, place, load_execution(place, pipeline)) for number, place in enumerate(places)]
-    rows: list[EvaluationRow] = []
-    for result, place in zip(results, places, strict=True):
-        inputs = _inputs(place)
-        rows.append(EvaluationRow(result.row, result.run_id, inputs, {"id": result.run_id, **inputs}))
+    rows = rows_of(places)
     check_ids(rows)
     of_map = _as_map(pipeline, rows, results)
     scoring = rescored(of_map, rows, scorers, repeat=1, output=WHOLE_RESPONSE if output is None else output)
     return Evaluation(of_map, rows, scoring.scorers, 1, scoring.output, dict(scoring.scores))
 
 
-def _places(runs: object) -> Iterator[Path]:
-    """The directories of runs."""
+def rows_of(places: Sequence[Path]) -> list[EvaluationRow]:
+    """The rows that stored runs are of: with all columns where an evaluation ran them, else their ids and inputs.
+
+    The repeats of a row are rows of one group: they are one piece of evidence.
+    """
+    evaluations: dict[Path, tuple[EvaluationHead, list[EvaluationRow]] | None] = {}
+    rows: list[EvaluationRow] = []
+    for number, place in enumerate(places):
+        around, row = place.absolute().parent, row_number(place.name)
+        if around not in evaluations:
+            evaluations[around] = read_head(around) if is_evaluation(around) else None
+        evaluation = evaluations[around]
+        if evaluation is None or row is None:
+            inputs = _inputs(place)
+            run_id = str(read_facts(place).get("run_id", ""))
+            rows.append(EvaluationRow(number, run_id, inputs, {"id": run_id, **inputs}))
+            continue
+        head, known = evaluation
+        of = known[row % len(known)]
+        columns, name = dict(of.columns), of.id
+        if head.repeat > 1:
+            name = f"{of.id}, run {row // len(known)}"
+            columns["group"] = of.group or of.id
+        rows.append(EvaluationRow(number, name, of.inputs, {**columns, "id": name}))
+    return rows
+
+
+def run_directories(runs: object) -> Iterator[Path]:
+    """The directories of runs: of handles, results, an evaluation or map, rows of ``runs()``, and directories.
+
+    Raises:
+        OptionError: There is no run.
+    """
     given = [runs] if isinstance(runs, Execution | RunResult) or is_path(runs) or hasattr(runs, "logs_root") else runs
+    if isinstance(given, Evaluation | MapRun):
+        given = [given.directory] if given.directory is not None else []
     if isinstance(given, MapResult):
         given = [given.directory] if given.directory is not None else []
     if not isinstance(given, Iterable):

@@ -406,7 +406,7 @@ def route(at: str, field: str = "expected") -> Scorer:
     """
 
     def score(judged: Judged) -> tuple[bool, str]:
-        taken = next_after(_result_with(judged, at).completed_nodes, at)
+        taken = way_after(_result_with(judged, at), at)
         right = value_text(_right(judged, field))
         return taken == right, f"took {taken or 'no way: the run did not pass ' + at}, expected {right}"
 
@@ -468,6 +468,11 @@ def next_after(nodes: Sequence[str], at: str) -> str:
         if nodes[place] == at:
             return nodes[place + 1]
     return ""
+
+
+def way_after(result: RunResult, at: str) -> str:
+    """The node that followed the last visit of another one, or that a run which ended there would visit next."""
+    return next_after([*result.completed_nodes, *filter(None, [result.next_node])], at)
 
 
 def _right(judged: Judged, field: str) -> Any:

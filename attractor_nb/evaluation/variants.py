@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from attractor_nb.errors import OptionError, ValidationError
 from attractor_nb.evaluation.comparison import EvaluationComparison, compare_scored
 from attractor_nb.evaluation.evaluation_rows import read_rows
-from attractor_nb.evaluation.evaluation_run import EvaluationRun, continue_evaluation, start_evaluation
+from attractor_nb.evaluation.evaluation_run import EvaluationRun, continue_evaluation, start_on_rows
 from attractor_nb.evaluation.scorers import read_scorers
 from attractor_nb.evaluation.scoring import read_head
+from attractor_nb.evaluation.stored_stages import check_asked, check_stage, stage_rows
 from attractor_nb.maps.map_launch import new_directory
 from attractor_nb.model.texts import did_you_mean
 from attractor_nb.runtime.begin import seams_of
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from attractor_nb.evaluation.evaluation import Evaluation
     from attractor_nb.evaluation.evaluation_rows import EvaluationRow
     from attractor_nb.maps.map_launch import MapRequest
+    from attractor_nb.maps.row_run import StoredStage
 
 BASELINE: Final = "baseline"
 MAX_VARIANTS: Final = 20
@@ -58,6 +60,8 @@ class CompareRequest:
     output: Any
     directory: Path | None
     of_map: MapRequest
+    only: str | None = None  #: The one stage that is executed, in stored runs; None for whole runs.
+    runs: object = None  #: Those runs.
 
 
 def variants_of(pipeline: Definition, given: object) -> dict[str, Definition]:
@@ -155,10 +159,7 @@ def comparison_steps(
     """
     pipelines = variants_of(pipeline, variants)
     scorers = read_scorers(request.scorers)
-    given = request.rows
-    if isinstance(given, Iterator):  # each variant reads them
-        given = list(cast("Iterator[object]", given))
-    rows = {name: read_rows(given, each, request.inputs) for name, each in pipelines.items()}
+    rows, stored = _rows_of_all(pipelines, request)
     directory = _directory(request)
     has_own_cache = request.repeat == 1 and request.of_map.of_rows.cache is False
     evaluations: dict[str, Evaluation] = {}
@@ -170,13 +171,12 @@ def comparison_steps(
         own = replace(request.of_map.own, map_dir=None if is_map(place) else place)
         asked = replace(request.of_map, own=own, of_rows=of_rows)
         if own.map_dir is None:
-            _check_same(place, rows[name], request)
+            _check_same(place, rows[name], stored, request)
             run = continue_evaluation(each, place, scorers, asked, failed="keep", on_graph_change="error")
         else:
-            run = start_evaluation(
-                each, [row.columns for row in rows[name]], scorers, asked,
-                repeat=request.repeat, inputs=request.inputs, output=request.output,
-            )  # fmt: skip
+            run = start_on_rows(
+                each, rows[name], scorers, asked, repeat=request.repeat, output=request.output, stored=stored
+            )
         evaluations[name] = yield run
         if evaluations[name].map.unfinished:
             reason = evaluations[name].map.reason
@@ -185,19 +185,59 @@ def comparison_steps(
             )
     scored = {name: evaluation.scored(name) for name, evaluation in evaluations.items()}
     baseline = scored.pop(BASELINE)
-    notes = [words for name in scored if (words := _cache_words(name, evaluations[name]))] if has_own_cache else []
+    is_noted = has_own_cache and not stored  # of one stage, which differs, nothing comes from the cache
+    notes = [words for name in scored if (words := _cache_words(name, evaluations[name]))] if is_noted else []
     return compare_scored(baseline, list(scored.values()), notes=notes, evaluations=evaluations)
 
 
-def _check_same(place: Path, rows: Sequence[EvaluationRow], request: CompareRequest) -> None:
+def _rows_of_all(
+    pipelines: Mapping[str, Definition], request: CompareRequest
+) -> tuple[dict[str, list[EvaluationRow]], list[StoredStage]]:
+    """The rows of each variant, and for a comparison of one stage what each row executes anew."""
+    given = request.rows
+    if isinstance(given, Iterator):  # each variant reads them
+        given = list(cast("Iterator[object]", given))
+    if request.only is None:
+        if request.runs is not None:
+            raise OptionError("runs need only: variants are not run on whole runs that exist", hint='only="write"')
+        return {name: read_rows(given, each, request.inputs) for name, each in pipelines.items()}, []
+    check_asked(request.only, request.runs, request.inputs)
+    found, stored = stage_rows(pipelines[BASELINE], request.runs, request.only, given)
+    for name, each in pipelines.items():
+        try:
+            check_stage(each, request.only)
+        except OptionError as error:
+            raise OptionError(f"{name}: {error.message}", hint=error.hint) from None
+        if name != BASELINE and _is_same_stage(pipelines[BASELINE], each, request.only):
+            raise OptionError(
+                f"the variant {name} does not change {request.only}, and nothing else is executed",
+                hint=f'change it, or leave only="{request.only}" out',
+            )
+    return dict.fromkeys(pipelines, found), stored
+
+
+def _is_same_stage(one: Definition, other: Definition, node: str) -> bool:
+    """True if a stage does the same in two pipelines that differ by changes of their text alone."""
+    if one.run_defaults != other.run_defaults or one.handlers != other.handlers or one.tools != other.tools:
+        return False
+    first, second = one.graph, other.graph
+    ways = [[edge for edge in graph.edges if edge.source == node] for graph in (first, second)]
+    return (first.nodes[node], first.attrs, ways[0]) == (second.nodes[node], second.attrs, ways[1])
+
+
+def _check_same(
+    place: Path, rows: Sequence[EvaluationRow], stages: Sequence[StoredStage], request: CompareRequest
+) -> None:
     """Refuse to continue an evaluation of other rows or repeats: its scores are no answer to what is asked now."""
     head, stored = read_head(place)
     for what, is_same in (
-        ("rows", [row.to_plain() for row in stored] == [row.to_plain() for row in rows]),
-        ("repeats", head.repeat == request.repeat),
+        ("another stage", head.only == (request.only or "")),
+        ("other rows", [row.to_plain() for row in stored] == [row.to_plain() for row in rows]),
+        ("other rows", list(head.runs) == [str(stage.directory) for stage in stages]),
+        ("other repeats", head.repeat == request.repeat),
     ):
         if not is_same:
-            raise OptionError(f"{place} holds the evaluation of other {what}", hint="name another directory")
+            raise OptionError(f"{place} holds the evaluation of {what}", hint="name another directory")
 
 
 def _directory(request: CompareRequest) -> Path:

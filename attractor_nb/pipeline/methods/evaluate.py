@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from attractor_nb.evaluation import evaluation_run, rows_of_runs
+    from attractor_nb.evaluation import evaluation_run, rows_of_runs, stored_stages
     from attractor_nb.evaluation import variants as of_variants
     from attractor_nb.evaluation.comparison import EvaluationComparison
     from attractor_nb.evaluation.evaluation import Evaluation
@@ -36,6 +36,7 @@ else:
     of_variants = later("attractor_nb.evaluation.variants")
     rows_of_runs = later("attractor_nb.evaluation.rows_of_runs")
     evaluation_run = later("attractor_nb.evaluation.evaluation_run")
+    stored_stages = later("attractor_nb.evaluation.stored_stages")
 
 
 class Evaluating(Definition):
@@ -69,6 +70,32 @@ class Evaluating(Definition):
     def evaluate(
         self, *, scorers: object, runs: object, output: str | Callable[..., Any] | None = None
     ) -> Evaluation: ...
+    @typing.overload
+    def evaluate(
+        self,
+        rows: object = None,
+        *,
+        scorers: object,
+        runs: object,
+        only: str,
+        repeat: int = 1,
+        output: str | Callable[..., Any] | None = None,
+        wait: Literal[False] = False,
+        **options: Unpack[MapKeywords],
+    ) -> EvaluationRun: ...
+    @typing.overload
+    def evaluate(
+        self,
+        rows: object = None,
+        *,
+        scorers: object,
+        runs: object,
+        only: str,
+        repeat: int = 1,
+        output: str | Callable[..., Any] | None = None,
+        wait: Literal[True],
+        **options: Unpack[MapKeywords],
+    ) -> Evaluation: ...
     @takes(MapKeywords, MapOptions, RunOptions)
     def evaluate(
         self,
@@ -76,6 +103,7 @@ class Evaluating(Definition):
         scorers: object = None,
         *,
         runs: object = None,
+        only: str | None = None,
         repeat: int = 1,
         output: str | Callable[..., Any] | None = None,
         inputs: Sequence[str] | None = None,
@@ -91,7 +119,9 @@ class Evaluating(Definition):
             rows: Dicts, a DataFrame, a JSONL, CSV, JSON, TOML or Parquet file, or a pydantic-evals dataset.
             scorers: A function, a list of them, or a dict of them by name.
             runs: In place of rows, runs of this pipeline that exist: ``evaluate(scorers=…, runs=runs().where(…))``
-                scores them and runs nothing. Handles, results, rows of ``runs()`` or run directories.
+                scores them and runs nothing. Handles, results, evaluations, rows of ``runs()`` or run directories.
+            only: With ``runs``: the one stage that each row executes anew, as this pipeline has it now, with the
+                context that it had in the stored run. Rows, if given, choose runs by id and add columns.
             repeat: Runs of each row.
             output: What is judged: a context key such as ``write.response``, or a function of a run; by default the
                 whole response of the last stage.
@@ -103,6 +133,10 @@ class Evaluating(Definition):
             OptionError, ContextValueError, StorageError: An option, a row, a scorer or the directory is unusable.
             UntrustedSource: Its commands come from elsewhere and are not trusted; see ``trust``.
         """
+        if only is not None:
+            return self._evaluate_stage(
+                only, runs, rows, scorers, repeat=repeat, inputs=inputs, output=output, wait=wait, options=options
+            )
         if runs is not None:
             given = {"rows": rows is not None, "repeat": repeat != 1, "inputs": inputs is not None}
             if ignored := [*(name for name, is_given in given.items() if is_given), *options]:
@@ -117,6 +151,31 @@ class Evaluating(Definition):
                 launch.refuse_own_loop(request.of_rows.host)
             handle = evaluation_run.start_evaluation(
                 self, rows, scorers, request, repeat=repeat, inputs=inputs, output=output
+            )
+            return handle.result() if wait else handle
+
+    def _evaluate_stage(
+        self,
+        only: str,
+        runs: object,
+        rows: object,
+        scorers: object,
+        *,
+        repeat: int,
+        inputs: Sequence[str] | None,
+        output: Any,
+        wait: bool,
+        options: Mapping[str, Any],
+    ) -> EvaluationRun | Evaluation:
+        """Evaluate one stage of stored runs."""
+        stored_stages.check_asked(only, runs, inputs)
+        with held_interrupts() as interrupt:
+            request = request_of(self, interrupt, is_waited_for=wait, **options)
+            if wait:
+                launch.refuse_own_loop(request.of_rows.host)
+            found, stored = stored_stages.stage_rows(self, runs, only, rows)
+            handle = evaluation_run.start_on_rows(
+                self, found, scorers, request, repeat=repeat, output=output, stored=stored
             )
             return handle.result() if wait else handle
 
@@ -160,9 +219,11 @@ class Evaluating(Definition):
     def compare(
         self,
         variants: Mapping[str, Any],
-        rows: object,
-        scorers: object,
+        rows: object = None,
+        scorers: object = None,
         *,
+        runs: object = None,
+        only: str | None = None,
         repeat: int = 1,
         output: str | Callable[..., Any] | None = None,
         inputs: Sequence[str] | None = None,
@@ -178,6 +239,8 @@ class Evaluating(Definition):
             variants: By name: changes such as ``{"write.prompt": "…", "*.llm_model": "…"}``, or another pipeline.
             rows: As of ``evaluate``.
             scorers: As of ``evaluate``.
+            runs: With ``only``: stored runs, as of ``evaluate``.
+            only: The one stage that is executed, with the context that it had in these runs.
             repeat: Runs of each row; with 1, stages that are equal are run once for all variants.
             output: What is judged, as of ``evaluate``.
             inputs: The columns that are inputs, where the pipeline declares none.
@@ -188,7 +251,9 @@ class Evaluating(Definition):
             RunInterrupted: Ctrl-C or Stop; the same call with ``directory`` continues.
         """
         with held_interrupts() as interrupt:
-            request = self._compare_request(interrupt, rows, scorers, repeat, output, inputs, directory, options)
+            request = self._compare_request(
+                interrupt, (rows, runs, only), scorers, repeat, output, inputs, directory, options
+            )
             launch.refuse_own_loop(request.of_map.of_rows.host)
         return of_variants.compare(self, variants, request)
 
@@ -196,9 +261,11 @@ class Evaluating(Definition):
     async def compare_async(
         self,
         variants: Mapping[str, Any],
-        rows: object,
-        scorers: object,
+        rows: object = None,
+        scorers: object = None,
         *,
+        runs: object = None,
+        only: str | None = None,
         repeat: int = 1,
         output: str | Callable[..., Any] | None = None,
         inputs: Sequence[str] | None = None,
@@ -211,6 +278,8 @@ class Evaluating(Definition):
             variants: As of ``compare``.
             rows: As of ``evaluate``.
             scorers: As of ``evaluate``.
+            runs: With ``only``: stored runs, as of ``evaluate``.
+            only: The one stage that is executed, with the context that it had in these runs.
             repeat: Runs of each row.
             output: What is judged, as of ``evaluate``.
             inputs: The columns that are inputs, where the pipeline declares none.
@@ -218,13 +287,15 @@ class Evaluating(Definition):
         """
         with held_interrupts() as interrupt:
             given: dict[str, Any] = {"host": "kernel", **options}
-            request = self._compare_request(interrupt, rows, scorers, repeat, output, inputs, directory, given)
+            request = self._compare_request(
+                interrupt, (rows, runs, only), scorers, repeat, output, inputs, directory, given
+            )
         return await of_variants.compare_async(self, variants, request)
 
     def _compare_request(
         self,
         interrupt: HeldInterrupt,
-        rows: object,
+        of: tuple[object, object, str | None],
         scorers: object,
         repeat: int,
         output: Any,
@@ -234,4 +305,5 @@ class Evaluating(Definition):
     ) -> CompareRequest:
         of_map = request_of(self, interrupt, is_waited_for=True, **options)
         place = None if directory is None else as_path(directory, "directory")
-        return of_variants.CompareRequest(rows, scorers, repeat, inputs, output, place, of_map)
+        rows, runs, only = of
+        return of_variants.CompareRequest(rows, scorers, repeat, inputs, output, place, of_map, only, runs)
