@@ -15,9 +15,11 @@ from attractor_nb.evaluation.scoring import EvaluationHead, read_head
 from attractor_nb.maps.map_launch import MapResult, MapRun
 from attractor_nb.maps.map_view import MapView
 from attractor_nb.maps.row_run import WHOLE_RESPONSE, RowTask, row_result
+from attractor_nb.model.texts import no_such_key
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.execution import Execution
 from attractor_nb.runtime.handles.run_result import RunResult
+from attractor_nb.runtime.past import RecordedVisit, read_history
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.runtime.stored_execution import is_path, load_execution
 from attractor_nb.runtime.stored_state import inputs_of
@@ -35,25 +37,50 @@ if TYPE_CHECKING:
 _EXAMPLE: Final = 'runs().where(pipeline="triage", status=["completed", "failed"])'
 
 
-def rows_from(runs: object) -> list[dict[str, Any]]:
+def rows_from(runs: object, *, stage: str | None = None, visit: int | None = None) -> list[dict[str, Any]]:
     """Rows to start a data set: of each run its id, its inputs and, if it succeeded, its output as ``expected``.
 
     The output is that of the last stage. What is expected is what came out: correct it where that was wrong.
 
     Args:
         runs: A run, or several: handles, results, rows of ``runs()``, or run directories. A map stands for its rows.
+        stage: The stage whose response is expected in place of the output, such as for ``evaluate(…, only=stage)``.
+        visit: Which of its visits, by number; the latest by default.
 
     Raises:
         OptionError: There is no run, or one has not ended.
     """
     rows: list[dict[str, Any]] = []
     for number, place in enumerate(run_directories(runs)):
-        result = _result(number, place, load_execution(place))
+        run = load_execution(place)
+        result = _result(number, place, run)
         row = {"id": result.run_id, **_inputs(place)}
-        if result.is_success and WHOLE_RESPONSE in result.outputs:
-            row["expected"] = result.outputs[WHOLE_RESPONSE]
+        if stage is not None:
+            answers = _answers_of(run, stage, visit)
+        else:
+            answers = [result.outputs[WHOLE_RESPONSE]] if result.is_success and WHOLE_RESPONSE in result.outputs else []
+        if answers:
+            row["expected"] = answers[0]
         rows.append(row)
     return rows
+
+
+def _answers_of(run: Execution, stage: str, visit: int | None) -> list[Any]:
+    """The response of a stage in a visit, or the output of its command; nothing where there is none."""
+    if stage not in run.graph.nodes:
+        raise no_such_key("the pipeline", "node", stage, run.graph.nodes)
+    visits = [one for one in read_history(run).visits_of(stage) if not one.is_set_aside]
+    counted = [one for one in visits if visit in (None, one.record.number)]
+    return answers_at(counted[-1]) if counted else []
+
+
+def answers_at(visit: RecordedVisit) -> list[Any]:
+    """The response of a visit that succeeded, or the output of its command; nothing where there is none."""
+    commit = visit.record.commit
+    if commit is None or commit.outcome.status.is_failure:
+        return []
+    keys = (f"{visit.record.node_id}.response", "tool.output")
+    return [visit.place.resolve(commit.context[key]) for key in keys if key in commit.context][:1]
 
 
 def evaluate_runs(pipeline: Definition, runs: object, scorers: object, output: Any = None) -> Evaluation:

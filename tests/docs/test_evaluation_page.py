@@ -12,7 +12,7 @@ def test_the_programs_on_the_page_run_one_after_the_other(tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     names = {}
     programs = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-    assert len(programs) == 7
+    assert len(programs) == 8
     for program in programs:
         exec(compile(program, "docs/evaluation.md", "exec"), names)
 

@@ -1,4 +1,4 @@
-// What can be done with the stage that is looked at: fork, rewind, pin. Each button shows the call that does the same,
+// What can be done with the stage that is looked at: fork, rewind, pin, save. Each button shows the call that does the same,
 // and says why where it is off. `onAct(request)` sends a request; what comes of it comes back through `answer`.
 
 import { make, makeButton, newKey, onCommandEnter } from "./parts.js";
@@ -25,7 +25,7 @@ export function makeStageActions(onAct) {
     bar.append(button);
     return button;
   };
-  const buttons = { fork: makeAction("fork"), rewind: makeAction("rewind"), pin: makeAction("pin") };
+  const buttons = { fork: makeAction("fork"), rewind: makeAction("rewind"), pin: makeAction("pin"), save: makeAction("save") };
   const typed = new Map(); // by stage: a prompt that was begun
   let place = null; // {node, visit, branch}
   let actions = null;
@@ -41,15 +41,18 @@ export function makeStageActions(onAct) {
       fork: actions.prompt === null ? __("Fork from here") : __("Edit prompt and fork from here"),
       rewind: __("Rewind to before this stage"),
       pin: actions.is_pinned ? __("Unpin this answer") : __("Pin this answer"),
+      save: actions.save ? __("Save as row in %1", actions.save.file) : "",
     };
+    buttons.save.hidden = !actions.save;
     const reasons = new Map();
     for (const [each, button] of Object.entries(buttons)) {
+      if (!actions[each]) continue;
       const reason = actions[each].why;
       button.textContent = words[each];
       button.title = reason || actions[each].call;
       button.setAttribute("aria-disabled", String(Boolean(reason)));
       if (reason) reasons.set(reason, [...(reasons.get(reason) || []), words[each]]);
-      if (each !== "pin") button.setAttribute("aria-expanded", String(opened === each));
+      if (each === "fork" || each === "rewind") button.setAttribute("aria-expanded", String(opened === each));
     }
     const said = [...reasons].map(([reason, which]) => (which.length === 3 ? reason : `${which.join(", ")}: ${reason}`));
     why.replaceChildren(...said.map((line) => make("span", "", line)));
@@ -57,7 +60,8 @@ export function makeStageActions(onAct) {
   }
 
   function choose(each) {
-    if (each === "pin") act({ call: actions.is_pinned ? "unpin" : "pin" });
+    if (each === "save") act({ call: "save" });
+    else if (each === "pin") act({ call: actions.is_pinned ? "unpin" : "pin" });
     else if (opened === each) close();
     else open(each);
   }
