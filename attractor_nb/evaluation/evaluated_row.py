@@ -96,6 +96,21 @@ def dots(row: EvaluatedRow) -> str:
     return "".join(found)
 
 
+def row_words(row: EvaluatedRow, state: str = "") -> dict[str, str]:
+    """The first words of a row's output, expected answer and reasons.
+
+    Args:
+        row: The row.
+        state: The state of the scores whose reasons are given; empty for those that are not good.
+    """
+    output = next((output for output in row.outputs if output is not None), None)
+    return {
+        "output": short_text(output),
+        "expected": "" if row.row.expected is None else short_text(row.row.expected),
+        "reason": first_words(one_line("; ".join(row.reasons(state)) or ", ".join(row.failed)), 2 * VALUE_CHARS),
+    }
+
+
 def short_text(value: object) -> str:
     """The first words of a value, without secrets."""
     return first_words(one_line(redacted(value_text(value))), VALUE_CHARS)

@@ -10,13 +10,12 @@ from attractor_nb.errors import OptionError
 from attractor_nb.evaluation.columns import ScoreColumn, columns_of
 from attractor_nb.evaluation.evaluated_row import (
     NOTHING,
-    VALUE_CHARS,
     EvaluatedRow,
     counted,
     dots,
     number_text,
     percent_text,
-    short_text,
+    row_words,
 )
 from attractor_nb.evaluation.evaluation_page import evaluation_page
 from attractor_nb.evaluation.gate_numbers import gate_number, gate_numbers
@@ -40,7 +39,6 @@ from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.storage.map_directory import continue_call, inputs_hash
 from attractor_nb.views.display import Displayed
-from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import cost_text, price_text
 from attractor_nb.views.table import Column, Table, one_line, stacked_html
 
@@ -179,7 +177,7 @@ class Evaluation(Displayed):
         drawn = graph_of(self.map, self.rows, column) if has_graph and (graph or column.kind == "pass/fail") else None
         name = self.map.pipeline.graph.label or self.map.pipeline.name
         place = as_path(path, "the page")
-        write_file(place, evaluation_page(name, self.headline(), self._scores_table(), list(self), drawn))
+        write_file(place, evaluation_page(name, self.headline(), self.scores_table, list(self), drawn))
         return place
 
     def confusion(self, at: str, field: str = "expected") -> Confusion:
@@ -263,7 +261,7 @@ class Evaluation(Displayed):
 
     def to_markdown(self) -> str:
         """The verdict, the scores and the failures as Markdown, for a pull request."""
-        parts = [f"**{self.headline()}**", markdown_table(self._scores_table())]
+        parts = [f"**{self.headline()}**", markdown_table(self.scores_table)]
         parts += [f"{table.headline}\n\n{markdown_table(table)}" for table in self._row_tables()]
         return "\n\n".join(parts) + "\n"
 
@@ -311,7 +309,9 @@ class Evaluation(Displayed):
         parts = [size, *scores, f"{missing:,} unmeasured" if missing else "", one_line(self.map.mark)]
         return "   ".join(filter(None, parts))
 
-    def _scores_table(self) -> Table:
+    @property
+    def scores_table(self) -> Table:
+        """The scores as a table: of each its mean with its interval, and the runs without a value."""
         columns = (
             Column("score", "place"),
             Column("result", "text"),
@@ -361,28 +361,28 @@ class Evaluation(Displayed):
             *((Column("expected", "text"),) if has_expected else ()),
             Column("reason", "text"),
         )
-        cells = [
-            [
+        cells: list[list[str]] = []
+        for row in rows[:SHOWN_ROWS]:
+            words = row_words(row, which)
+            cells.append([
                 _SIGNS[state],
                 row.id,
                 *([dots(row)] if self.repeat > 1 else []),
-                short_text(next((output for output in row.outputs if output is not None), None)),
-                *([short_text(row.row.expected)] if has_expected else []),
-                first_words(one_line("; ".join(row.reasons(which)) or ", ".join(row.failed)), 2 * VALUE_CHARS),
-            ]
-            for row in rows[:SHOWN_ROWS]
-        ]
+                words["output"],
+                *([words["expected"]] if has_expected else []),
+                words["reason"],
+            ])  # fmt: skip
         left = len(rows) - len(cells)
         notes = [f"and {left:,} more"] if left > 0 else []
         headline = f"{title}: {len(rows):,} of {counted(len(self.rows), 'row')}"
         return Table(title, columns, cells, [state] * len(cells), headline=headline, notes=notes)
 
     def __str__(self) -> str:
-        tables = [self._scores_table(), *self._row_tables()]
+        tables = [self.scores_table, *self._row_tables()]
         return "\n\n".join([self.headline(), *map(str, tables)])
 
     def _html(self) -> str:
-        return stacked_html([self.headline()], [self._scores_table(), *self._row_tables()])
+        return stacked_html([self.headline()], [self.scores_table, *self._row_tables()])
 
 
 def _scorer_of(column: str, scorers: Mapping[str, Scorer]) -> str:

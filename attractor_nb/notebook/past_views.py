@@ -1,4 +1,4 @@
-"""Lists of runs, timelines, replays, stages, comparisons as values of cells: widgets, else what lasts."""
+"""Lists of runs, timelines, replays, stages, comparisons, evaluations as values of cells: widgets, else what lasts."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from attractor_nb.notebook.saved_output import bundle_of, placed
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from attractor_nb.evaluation.evaluation import Evaluation
+    from attractor_nb.evaluation.evaluation_run import EvaluationRun
     from attractor_nb.notebook.presenting import Presenter
     from attractor_nb.pipeline.runs import RunTable
     from attractor_nb.studio.compare.compare_runs import Comparison
@@ -92,6 +94,25 @@ class PastViews:
         self._keep(key, StageDisplay(shown, shown.run, key, self._presenter.open_runs()))
         bundle = bundle_of(shown)
         display({**bundle, "text/html": placed(key, bundle["text/html"])}, raw=True)
+
+    def display_evaluation(self, evaluation: Evaluation) -> None:
+        """An evaluation as a cell's value: a click on a row shows its run beneath."""
+        if not is_live(probe(self._shell)):
+            raise NotImplementedError
+        from IPython.display import display  # noqa: PLC0415 - %load_ext stays light
+
+        from attractor_nb.notebook.evaluation_view import EvaluationView  # noqa: PLC0415 - as above
+
+        key = urandom(8).hex()
+        self._keep(key, EvaluationView(evaluation, self._presenter.open_runs(), key))
+        bundle = bundle_of(evaluation)
+        display({**bundle, "text/html": placed(key, bundle["text/html"])}, raw=True)
+
+    def display_evaluation_run(self, handle: EvaluationRun) -> None:
+        """The handle of an evaluation as a cell's value: the evaluation, once it has ended."""
+        if not handle.is_done:
+            raise NotImplementedError  # IPython then asks the handle itself
+        self.display_evaluation(handle.result(0.0))
 
     def display_comparison(self, shown: Comparison) -> None:
         """Two runs beside each other as a cell's value."""
