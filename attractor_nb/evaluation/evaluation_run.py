@@ -150,7 +150,7 @@ def start_on_rows(
         rows,
         read_scorers(scorers),
         repeat,
-        check_output(WHOLE_RESPONSE if output is None else output),
+        _judged(output, stored),
         request.of_rows.durability == "full",
         stored,
     )
@@ -180,18 +180,24 @@ def continue_evaluation(
         output: What is judged; None for what was. A function has to be given again.
     """
     head, rows = read_head(path)
-    judged = head.output if output is None else check_output(output)
+    stored = [StoredStage(head.only, Path(place)) for place in head.runs]
+    judged = head.output if output is None else _judged(output, stored)
     if not judged:
         raise OptionError(
             "the evaluation judges what a function of a run returns, and the function is not stored",
             hint="resume_evaluation(directory, scorers, output=the_function)",
         )
-    stored = [StoredStage(head.only, Path(place)) for place in head.runs]
     is_synced = request.of_rows.durability == "full"
     scoring = Scoring(pipeline, rows, read_scorers(scorers), head.repeat, judged, is_synced, stored)
     following = _following(request, scoring)
     handle = continue_map(pipeline, path, None, following, on_graph_change=on_graph_change, failed=failed)
     return EvaluationRun(handle, scoring)
+
+
+def _judged(output: OutputSpec | None, stored: Sequence[StoredStage]) -> OutputSpec:
+    """What is judged; the response of a stored stage is that of the row's own visit, not what the context has of it."""
+    is_response = bool(stored) and output == f"{stored[0].node}.response"
+    return WHOLE_RESPONSE if is_response or output is None else check_output(output)
 
 
 def _check(request: MapRequest, repeat: object) -> None:

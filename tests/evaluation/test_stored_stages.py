@@ -1,16 +1,20 @@
 """``pipeline.evaluate(scorers=…, runs=…, only="write")``: one stage, executed anew on its stored inputs."""
 
 import asyncio
+import subprocess
+import sys
 from collections import Counter
 
 import pytest
 
 from attractor_nb import Outcome, Pipeline
+from attractor_nb.backends.local_model import Completion, LocalModelBackend
 from attractor_nb.errors import OptionError
 from attractor_nb.evaluation.scorers import cost, equals, latency, route
 from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.outcome import Usage
 from attractor_nb.pipeline.runs import runs
+from tests.waiting import wait_until
 
 TEXT = """digraph letter {
     inputs="ticket"
@@ -96,7 +100,7 @@ def test_a_row_whose_run_never_reached_the_stage_is_unmeasured_and_says_why(stor
     )
     assert [row.scores["short"][0].state for row in evaluation] == ["scored", "scored", "unmeasured"]
     score = evaluation[2].scores["latency"][0]
-    assert (score.state, score.reason) == ("unmeasured", "the run never visited write, so there is no place before it")
+    assert (score.state, score.reason) == ("unmeasured", "the run never visited write")
     assert evaluation.check() == ["1 run unmeasured, and at most 0 allowed"]
     assert "resume_evaluation" not in str(evaluation)
     assert [row.id for row in evaluation.unmeasured] == [stored[2].run_id]
@@ -228,7 +232,8 @@ LOOP = """digraph loop {
 }"""
 
 
-def test_the_latest_visit_is_executed_and_an_earlier_answer_never_judged(tmp_path):
+@pytest.mark.parametrize("output", [None, "write.response"])
+def test_the_latest_visit_is_executed_and_an_earlier_answer_never_judged(tmp_path, output):
     (tmp_path / "again").touch()
     said = iter(["first", "second"])
     run = Pipeline(LOOP, backend=lambda prompt: next(said)).run(params={"ticket": "x"}, wait=True)
@@ -238,6 +243,7 @@ def test_the_latest_visit_is_executed_and_an_earlier_answer_never_judged(tmp_pat
         rows=[{"id": run.run_id, "way": "done"}],
         runs=run,
         only="write",
+        output=output,
         wait=True,
     )
     (row,) = evaluation
@@ -412,3 +418,73 @@ def test_a_comparison_of_one_stage_can_be_awaited(stored, model):
     comparing = Pipeline(TEXT, backend=model).compare_async(VARIANTS, scorers=short, runs=stored[:2], only="write")
     comparison = asyncio.run(comparing)
     assert len(comparison["short"]["short"].wins) == 2
+
+
+TALK = """digraph talk { goal="Ship" default_fidelity=full thread_id=t start [shape=Mdiamond] done [shape=Msquare]
+a [prompt="Name a colour."] b [prompt="Name another."] start -> a -> b -> done }"""
+
+
+class Local(LocalModelBackend):
+    """The backend without its server."""
+
+    async def address(self):
+        return "http://nowhere"
+
+
+def test_a_stage_continues_the_conversation_that_it_had(monkeypatch):
+    requests = []
+
+    async def complete(address, request, on_text, **options):
+        requests.append([message["content"] for message in request["messages"]])
+        return Completion(f"answer {len(requests)}", is_truncated=False, usage=Usage(1, 1, None, 1))
+
+    monkeypatch.setattr("attractor_nb.backends.local_model.complete_chat", complete)
+    run = Pipeline(TALK, backend=Local()).run(wait=True)
+    other = Pipeline(TALK.replace("Name another.", "Name a darker one."), backend=Local())
+    other.evaluate(scorers=latency(), runs=run, only="b", wait=True, repeat=2)
+    assert requests[2] == requests[3] == [*requests[1][:-1], "Name a darker one."]
+    assert "Name a colour." in " ".join(requests[1])
+
+
+EVALUATE = """
+import sys, time
+from pathlib import Path
+from attractor_nb import Pipeline
+
+def answer(node, prompt, context):
+    with open("paid.txt", "a") as file:
+        file.write(context["ticket"] + "\\n")
+    if context["ticket"] == "refund":
+        Path("reached").touch()
+        time.sleep(600)
+    return "short"
+
+answer.version = "1"
+def short(output):
+    return output == "short"
+
+Pipeline(Path("short.dot"), backend=answer).evaluate(
+    scorers=short, runs=sys.argv[1:], only="write", wait=True, max_parallel=1, map_dir="evaluation", is_shown=False
+)
+"""
+
+
+def test_after_a_kill_no_row_is_paid_twice(model, tmp_path):
+    pipeline = Pipeline(TEXT, backend=model, runs_dir=tmp_path / "runs")
+    given = [pipeline.run(params={"ticket": ticket}, wait=True) for ticket in ("pay", "refund", "crash")]
+    (tmp_path / "short.dot").write_text(SHORT)
+    before = files_of(tmp_path / "runs")
+    places = [str(run.logs_root) for run in given]
+    process = subprocess.Popen([sys.executable, "-c", EVALUATE, *places], cwd=tmp_path)
+    wait_until(lambda: (tmp_path / "reached").exists() or process.poll() is not None, "the second row")
+    assert process.poll() is None, "it evaluates"
+    process.kill()
+    process.wait(60)
+    assert (tmp_path / "paid.txt").read_text().split() == ["pay", "refund"]
+    model.asked.clear()
+    again = Pipeline(tmp_path / "short.dot", backend=model).resume_evaluation(
+        tmp_path / "evaluation", short, wait=True, on_interrupted="rerun"
+    )
+    assert model.asked == {"write": 2}, "the row that ended is not run again"
+    assert (again.status, again.scores["short"].estimate.value) == ("success", 1.0)
+    assert files_of(tmp_path / "runs") == before
