@@ -13,6 +13,8 @@ from attractor_nb.evaluation.scorers import read_scorers
 from attractor_nb.evaluation.scoring import OutputSpec, Scoring, check_output, read_head
 from attractor_nb.maps.map_launch import MapRequest, MapRun, continue_map, start_map
 from attractor_nb.maps.row_run import ROWS, WHOLE_RESPONSE, StoredStage
+from attractor_nb.runtime.prepare.trust import check_trust
+from attractor_nb.runtime.stored_state import choices_for
 from attractor_nb.views.display import Displayed
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from attractor_nb.evaluation.evaluation_rows import EvaluationRow
     from attractor_nb.maps.map_view import MapView
     from attractor_nb.runtime.definition import Definition
+    from attractor_nb.runtime.prepare.run_options import RunOptions
 
 MAX_REPEAT: Final = 1_000
 
@@ -145,6 +148,7 @@ def start_on_rows(
         raise OptionError(
             'the stored runs stay here, so ship="rows" cannot send them', hint='ship="stages" sends the stage'
         )
+    _check_stored(pipeline, stored, request.of_rows)
     scoring = Scoring(
         pipeline,
         rows,
@@ -181,6 +185,7 @@ def continue_evaluation(
     """
     head, rows = read_head(path)
     stored = [StoredStage(head.only, Path(place)) for place in head.runs]
+    _check_stored(pipeline, stored, request.of_rows)
     judged = head.output if output is None else _judged(output, stored)
     if not judged:
         raise OptionError(
@@ -192,6 +197,14 @@ def continue_evaluation(
     following = _following(request, scoring)
     handle = continue_map(pipeline, path, None, following, on_graph_change=on_graph_change, failed=failed)
     return EvaluationRun(handle, scoring)
+
+
+def _check_stored(pipeline: Definition, stored: Sequence[StoredStage], options: RunOptions) -> None:
+    """Refuse stored runs whose directories choose something that is not trusted: a row is a fork, and keeps it."""
+    for stage in stored:
+        if stage.directory.is_dir():  # one that is gone is unmeasured
+            recorded = choices_for(pipeline.graph, stage.directory, options)
+            check_trust(pipeline, options, stage.directory, recorded)
 
 
 def _judged(output: OutputSpec | None, stored: Sequence[StoredStage]) -> OutputSpec:

@@ -1,6 +1,7 @@
 """``pipeline.evaluate(scorers=…, runs=…, only="write")``: one stage, executed anew on its stored inputs."""
 
 import asyncio
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -9,7 +10,7 @@ import pytest
 
 from attractor_nb import Outcome, Pipeline
 from attractor_nb.backends.local_model import Completion, LocalModelBackend
-from attractor_nb.errors import OptionError
+from attractor_nb.errors import OptionError, UntrustedSource
 from attractor_nb.evaluation.scorers import cost, equals, latency, route
 from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.outcome import Usage
@@ -488,3 +489,30 @@ def test_after_a_kill_no_row_is_paid_twice(model, tmp_path):
     assert model.asked == {"write": 2}, "the row that ended is not run again"
     assert (again.status, again.scores["short"].estimate.value) == ("success", 1.0)
     assert files_of(tmp_path / "runs") == before
+
+
+COMMAND = """digraph command { start [shape=Mdiamond]
+first [prompt="x"] where [shape=parallelogram, tool_command="pwd"] done [shape=Msquare]
+start -> first -> where -> done }"""
+
+
+@pytest.mark.parametrize("at_resume", [False, True], ids=["start", "resume"])
+def test_what_the_directory_of_a_strangers_run_chooses_needs_trust(tmp_path, at_resume):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    pipeline = Pipeline(COMMAND, backend=lambda prompt: "x")
+    run = pipeline.run(wait=True, workdir=elsewhere)
+    copied = tmp_path / "of-a-stranger"
+    given = {"scorers": {"here": lambda output: output.strip() == str(tmp_path)}, "wait": True}
+    if at_resume:
+        shutil.copytree(run.logs_root, copied)
+        place = pipeline.evaluate(**given, runs=copied, only="where", trust=True).directory
+        shutil.rmtree(place / "row-00000")
+        refused = lambda **more: pipeline.resume_evaluation(place, **given, **more)  # noqa: E731
+    else:
+        shutil.copytree(run.logs_root, copied)
+        refused = lambda **more: pipeline.evaluate(**given, runs=copied, only="where", **more)  # noqa: E731
+    with pytest.raises(UntrustedSource, match="elsewhere"):
+        refused()
+    assert refused(trust=True).scores["here"].estimate.value == 1.0
+    assert pipeline.evaluate(**given, runs=run, only="where").scores["here"].estimate.value == 1.0, "one's own run"
