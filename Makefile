@@ -24,6 +24,7 @@ MADE := $(VENV)/.made
 RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
 MODEL := $(VENV)/.model
+SITE := $(VENV)/.site
 
 $(MADE): .ci/make-venv .ci/find-python
 	@echo "making $(VENV)"
@@ -38,6 +39,11 @@ $(RUNTIME): $(MADE) pyproject.toml constraints.txt
 $(DEVELOPMENT): $(RUNTIME)
 	@echo "installing the tools for tests, notebooks and checks"
 	@.ci/install $(VENV) -c constraints.txt -e '.[lab,llm,local,mcp,tracing]' --group dev
+	@touch $@
+
+$(SITE): $(RUNTIME)
+	@echo "installing Sphinx and its theme"
+	@.ci/install $(VENV) -c constraints.txt --group docs
 	@touch $@
 
 $(MODEL): $(RUNTIME)
@@ -201,12 +207,13 @@ binder: $(DEVELOPMENT) $(MODEL) ## the whole tour in an environment made as Bind
 	$(RUN_TESTS) tests/packaging/test_binder.py -q
 
 .PHONY: check
-check: $(DEVELOPMENT) ## ruff, strict types, import contracts, JavaScript
+check: $(DEVELOPMENT) ## ruff, strict types, import contracts, JavaScript, the links of the site
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/oxlint --deny-warnings attractor_nb tests
+	$(PY) tests/docs/site
 
 .PHONY: format
 format: $(DEVELOPMENT) ## mend what ruff can mend
@@ -220,6 +227,10 @@ notebooks: $(DEVELOPMENT) $(MODEL) ## run the tour again and keep its outputs
 .PHONY: docs
 docs: $(DEVELOPMENT) ## write the generated pages of docs/ anew
 	$(PY) tests/docs/generate.py
+
+.PHONY: docs-site
+docs-site: $(SITE) ## build the site of the documentation into build/site/html; it opens from the disk
+	@$(PY) tests/docs/site
 
 .PHONY: pictures
 pictures: $(DEVELOPMENT) system ## make the pictures of docs/images anew; look at them
@@ -249,4 +260,4 @@ clean: ## remove the environment and everything built
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -125,6 +125,7 @@ class DotSyntaxError(SourceError):
             were read.
         is_limit: The text is too large or too deep; nothing more is read of it.
         is_brace_open: A brace is never closed: the span is the brace, and the text was read to its end.
+        read_to: The offset up to which the text was read, where that is behind the beginning of the span; or None.
     """
 
     def __init__(
@@ -136,11 +137,13 @@ class DotSyntaxError(SourceError):
         others: Sequence[Diagnostic] = (),
         is_limit: bool = False,
         is_brace_open: bool = False,
+        read_to: int | None = None,
     ) -> None:
         super().__init__(message, span, hint=hint)
         self.others = tuple(others)
         self.is_limit = is_limit
         self.is_brace_open = is_brace_open
+        self.read_to = read_to
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:

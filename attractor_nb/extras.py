@@ -6,6 +6,7 @@ Each import of a package that is no dependency is made after a look here, so tha
 from __future__ import annotations
 
 import importlib.util
+import shlex
 import shutil
 import sysconfig
 from typing import Final, NamedTuple
@@ -60,9 +61,28 @@ def find_program(extra: str) -> str | None:
 
 
 def install_command(extra: str) -> str:
-    """The command that installs an extra.
+    """The command that adds an extra to this installation, from where the package itself was installed.
 
-    >>> install_command("server")
-    "pip install 'attractor-nb[server]'"
+    A clone is named by its directory, an archive or a repository by its URL without user and password.
     """
-    return f"pip install 'attractor-nb[{extra}]'"
+    return f"pip install {_requirement(extra)}"
+
+
+def _requirement(extra: str) -> str:
+    """The argument of pip: pip keeps the place of an installation in ``direct_url.json`` (PEP 610)."""
+    import json  # noqa: PLC0415 - five imports for a message
+    from importlib import metadata  # noqa: PLC0415 - as above
+    from urllib.parse import urlsplit, urlunsplit  # noqa: PLC0415 - as above
+    from urllib.request import url2pathname  # noqa: PLC0415 - as above
+
+    name = f"attractor_nb[{extra}]"
+    try:
+        record = json.loads(metadata.distribution("attractor_nb").read_text("direct_url.json") or "{}")
+        url = urlsplit(str(record["url"]))
+        if "dir_info" in record:
+            option = "-e " if record["dir_info"].get("editable") else ""
+            return option + shlex.quote(f"{url2pathname(url.path)}[{extra}]")
+        vcs = f"{record['vcs_info']['vcs']}+" if "vcs_info" in record else ""
+    except (metadata.PackageNotFoundError, KeyError, TypeError, ValueError, AttributeError):
+        return shlex.quote(name)  # installed from an index, or used without an installation
+    return shlex.quote(f"{name} @ {vcs}{urlunsplit(url._replace(netloc=url.netloc.rpartition('@')[2]))}")

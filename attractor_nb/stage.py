@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.calls.answer_stream import AnswerStream
     from attractor_nb.model.calls.messages import Attachment
     from attractor_nb.model.child import Children
-    from attractor_nb.model.graph import Node
+    from attractor_nb.model.graph import Edge, Node
     from attractor_nb.model.outcome import Usage
     from attractor_nb.protocols import Processes
 
@@ -224,6 +224,7 @@ class StageScope(msgspec.Struct):
     branch: str = ""  #: Path of the branch that the stage is in, or empty.
     branches: Branches | None = None  #: For a fan-out: its branches.
     has_item: bool = False  #: It is run for one item of a list (``for_each``), which the context has as ``item``.
+    spent_edges: tuple[Edge, ...] = ()  #: Edges out of the node that were taken `max_taken` times.
     children: Children | None = None  #: Factory of its child runs; None where there are none.
     #: Instructions of a supervisor that no prompt has contained yet, oldest first.
     instructions: tuple[str, ...] = ()

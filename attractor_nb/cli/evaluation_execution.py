@@ -49,7 +49,7 @@ class EvaluationSettings:
     """The values of the options that ``evaluate`` has and ``map`` has not."""
 
     scorers: Sequence[str] = ()  #: As they are named.
-    baseline_file: Path | None = None  #: What is compared with.
+    baseline_file: Path | None = None  #: The baseline to compare with.
     max_worse: Sequence[str] = ()  #: ``0.02``, or ``score=0.02`` for one score.
     at_least: Sequence[str] = ()  #: ``score=0.8``.
     max_unmeasured: int = 0  #: Most runs without a score.
@@ -135,7 +135,7 @@ def evaluate_file(
     inputs: Sequence[str] | None,
 ) -> ExitCode:
     """Score the pipeline of a file on the rows of another."""
-    pipeline = read_pipeline(file)
+    pipeline = read_pipeline(file, params=of_map.common)
     scorers = named_scorers(own.scorers, pipeline)
     check_output(of_map.results_file, file, rows, own.baseline_file)
     own.check(scorers, file, rows)

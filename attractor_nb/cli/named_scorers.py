@@ -17,6 +17,7 @@ from attractor_nb.evaluation.scorers import (
     cost,
     equals,
     latency,
+    makes_scorer,
     matches,
     read_scorer,
     read_scorers,
@@ -41,7 +42,7 @@ class ReadyScorer:
     """A ready scorer, as a command names it."""
 
     make: Callable[..., Scorer]
-    argument: str = ""  #: What follows the colon; empty when it takes nothing.
+    argument: str = ""  #: Name of the argument after the colon; empty when it takes none.
     is_required: bool = False
 
     def usage(self, name: str) -> str:
@@ -50,6 +51,8 @@ class ReadyScorer:
         return f"{name}{argument}" if self.is_required or not argument else f"{name}[{argument}]"
 
 
+IN_PYTHON: Final = ("judge", "json_schema")
+"""Ready scorers whose arguments a command cannot say."""
 READY: Final[Mapping[str, ReadyScorer]] = {
     "equals": ReadyScorer(equals, "COLUMN"),
     "contains": ReadyScorer(contains, "TEXT"),
@@ -105,6 +108,8 @@ def _ready(text: str, pipeline: Definition) -> Scorer:
 def _of_module(text: str) -> Sequence[Scorer]:
     """The scorers that a name of a module stands for: one, a list or a dict of them."""
     module_name, colon, name = text.partition(":")
+    if not colon and text in IN_PYTHON:
+        raise _factory(text, text)
     if not (colon and name):
         raise OptionError(
             f'there is no scorer "{text}"{did_you_mean(text, READY)}',
@@ -117,10 +122,21 @@ def _of_module(text: str) -> Sequence[Scorer]:
         raise OptionError(
             f'the module {module_name} has no "{name}"{did_you_mean(name, own)}', hint=f"it has: {listed}"
         )
+    given = getattr(module, name)
+    if makes_scorer(given):
+        raise _factory(text, name)
     try:
-        return read_scorers(getattr(module, name))
+        return read_scorers(given)
     except OptionError as error:
         raise OptionError(f"--scorers {text}: {error.message}", hint=error.hint) from None
+
+
+def _factory(text: str, name: str) -> OptionError:
+    """The refusal of a function that makes a scorer."""
+    return OptionError(
+        f"--scorers {text}: {name} makes a scorer and is none itself",
+        hint=f"call it in a module, as checks.py: scorers = [{name}(…)], and name the list: --scorers checks:scorers",
+    )
 
 
 def _public_names(module: ModuleType) -> list[str]:
@@ -144,6 +160,8 @@ def _imported(name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise _unusable(name, error) from None
+        if name in IN_PYTHON:
+            raise _factory(name, name) from None
         near = did_you_mean(name, [*READY, *_modules_here()])
         raise OptionError(
             f'there is no module "{name}"{near}',

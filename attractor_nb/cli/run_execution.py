@@ -19,6 +19,7 @@ from attractor_nb.cli.reporting import ExitCode, print_json, report
 from attractor_nb.cli.run_summary import (
     answer_command,
     can_be_resumed,
+    failed_lines,
     in_words,
     resume_command,
     shown_path,
@@ -296,6 +297,8 @@ def _show(run: Run, result: RunResult | None, settings: Settings, progress: Quie
     elif result is not None:
         print(in_words(result))
     sys.stdout.flush()
+    if not settings.is_json and run.logs_root.is_dir():
+        print(*failed_lines(run), sep="\n", end="", file=sys.stderr)
     if can_be_resumed(result, progress.tally) and run.logs_root.is_dir():
         node = run.view.next_node
         if not settings.is_json:

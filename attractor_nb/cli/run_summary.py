@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.cli.reporting import reason_in_options
+from attractor_nb.errors import AttractorError
 from attractor_nb.model.states import RunStatus
-from attractor_nb.views.summary_line import cached_words, duration_text, usage_words
+from attractor_nb.views.summary_line import cached_words, duration_text, failed_stage, usage_words
 from attractor_nb.views.table import one_line
 
 if TYPE_CHECKING:
@@ -35,6 +36,25 @@ def in_words(result: RunResult) -> str:
     if result.branch:
         lines.append(f"  changes on branch  {result.branch}; nothing is merged: git merge {result.branch}")
     return "\n".join(lines)
+
+
+def failed_lines(run: Run) -> list[str]:
+    """The failed stage of a run: its failure, what a resume would do, and the command of a rewind; empty for none."""
+    path = failed_stage(run.view, run.graph)
+    if not path:
+        return []
+    from attractor_nb.studio.inspect.failure import failure_lines  # noqa: PLC0415 - few runs fail
+    from attractor_nb.studio.inspect.inspect_run import inspect_stage  # noqa: PLC0415 - as above
+
+    try:
+        failure = inspect_stage(run, path).to_plain(with_place=False)["failure"]
+    except AttractorError:
+        return []
+    if failure is None:
+        return []
+    sentence, *lines = failure_lines(failure)
+    command = resume_command(run.logs_root, "--from", failure["rewind_to"]) if failure["rewind_to"] else ""
+    return [reason_in_options(sentence), *lines, *([f"Rerun it with `{command}`"] if command else []), ""]
 
 
 def can_be_resumed(result: RunResult | None, tally: Tally) -> bool:

@@ -38,7 +38,7 @@ def show_runs(base: Path, conditions: Mapping[str, Any], *, is_json: bool) -> Ex
         print(f"{words} in {shown_path(base)}{' fits' if found else ''}", file=sys.stderr)
         return ExitCode.SUCCESS
     print(shown_runs(history_table(chosen, place=lambda row: shown_path(row.logs_root))))
-    stopped = next((row for row in chosen if row.is_resumable and row.kind == "run"), None)
+    stopped = next((row for row in chosen if row.is_resumable and not row.is_map), None)
     if stopped is not None:
         print(f"\ncontinue the newest stopped run: {resume_command(stopped.logs_root)}", file=sys.stderr)
     return ExitCode.SUCCESS

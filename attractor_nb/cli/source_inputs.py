@@ -15,7 +15,7 @@ from attractor_nb.storage.files.strict_json import JsonProblem, read_json
 from attractor_nb.storage.log.lock import LOCK_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from attractor_nb.pipeline.pipeline import Pipeline as PipelineType
 
@@ -59,11 +59,11 @@ def check_output(output: Path | None, *inputs: str | Path | None) -> None:
         raise OptionError(f"{output} is in the directory of a run", hint="name a file elsewhere")
 
 
-def read_pipeline(file: str, *, is_strict: bool = False) -> PipelineType:
-    """The pipeline of a file, or of stdin for ``-``; lint errors do not raise yet."""
+def read_pipeline(file: str, *, is_strict: bool = False, params: Mapping[str, Any] | None = None) -> PipelineType:
+    """The pipeline of a file, or of stdin for ``-``, with inputs of every run; lint errors do not raise yet."""
     from attractor_nb.pipeline.pipeline import Pipeline  # noqa: PLC0415 - loads all that runs
 
-    return Pipeline(read_text(file), strict=is_strict, origin="stdin" if file == STDIN else Path(file))
+    return Pipeline(read_text(file), strict=is_strict, params=params, origin="stdin" if file == STDIN else Path(file))
 
 
 def read_params(given: Iterable[str], option: str = "--param") -> dict[str, Any]:

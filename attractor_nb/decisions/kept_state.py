@@ -14,7 +14,16 @@ import msgspec
 from attractor_nb.decisions.notes import Note
 from attractor_nb.decisions.preamble_page import StageSummary
 from attractor_nb.decisions.routing import ConditionOutcome
-from attractor_nb.decisions.run_state import BranchState, BranchStates, InFlight, LastFailure, RunState
+from attractor_nb.decisions.run_state import (
+    BranchState,
+    BranchStates,
+    InFlight,
+    LastFailure,
+    RunState,
+    taken_edges,
+    times_of,
+)
+from attractor_nb.model.checkpoint import TakenEdge
 from attractor_nb.model.events import ParallelBranchCompleted
 from attractor_nb.model.outcome import StageStatus, Usage
 from attractor_nb.model.record import Record, no_values
@@ -55,6 +64,7 @@ class KeptState(Record, frozen=True, kw_only=True, omit_defaults=False):
     threads: dict[str, str] = msgspec.field(default_factory=no_values)
     numbers: dict[str, int] = msgspec.field(default_factory=no_values)
     branches: dict[str, Any] = msgspec.field(default_factory=no_values)
+    taken: tuple[TakenEdge, ...] = ()
 
 
 class KeptRun(Record, frozen=True, kw_only=True):
@@ -89,7 +99,7 @@ class KeptBranches(Record, frozen=True, omit_defaults=False):
     steps: int = 0
 
 
-_OTHERWISE: Final = {"stale_gates", "skipped", "last", "ended", "restart", "recent", "recent_keys", "branches"}
+_OTHERWISE: Final = {"stale_gates", "skipped", "last", "ended", "restart", "recent", "recent_keys", "taken", "branches"}
 _OF_STATE: Final = [name for name in KeptState.__struct_fields__ if name not in _OTHERWISE]
 _OF_RUN: Final = [name for name in KeptRun.__struct_fields__ if name != "state"]
 
@@ -124,6 +134,7 @@ def _kept(state: RunState) -> dict[str, Any]:
         restart=(state.restart_target, state.restart_logs_root),
         recent=[_stage_of(stage) for stage in state.recent],
         recent_keys=list(state.recent_keys),
+        taken=taken_edges(state.taken),
         branches={} if state.root is not None else _kept_branches(state.branches).to_plain(),
     )
     return {**_named(_OF_RUN, state), "state": kept}
@@ -144,6 +155,7 @@ def _restored(kept: KeptRun, branch: str = "", root: RunState | None = None) -> 
     state.restart_target, state.restart_logs_root = fields.restart
     state.recent.extend(StageSummary(*stage) for stage in fields.recent)
     state.recent_keys = dict.fromkeys(fields.recent_keys)
+    state.taken = times_of(fields.taken)
     state.branches = BranchStates(numbers=branches.numbers, steps=branches.steps)
     for entry in branches.open:
         state.branches.add(_made_of(entry, BranchState, state=_restored(entry, entry.path, state)))

@@ -19,6 +19,7 @@ from attractor_nb.model.events import (
     InterviewCompleted,
     InterviewStarted,
     InterviewTimeout,
+    PipelineResumed,
     PipelineRewound,
     StageEnd,
     StageStarted,
@@ -58,6 +59,19 @@ def counted_events(events: Iterable[Event]) -> LoggedEvents:
                 kept.pop()
         kept.append(event)
     return LoggedEvents(kept)
+
+
+def later_sessions(events: Iterable[Event], last: Event) -> list[PipelineResumed | PipelineRewound]:
+    """The records with which a run continued after an event: of resumes and rewinds, oldest first.
+
+    Args:
+        events: Events of one directory, in order.
+        last: An event of that directory, or of another one of the same run.
+    """
+    sessions = LoggedEvents.of(events).select(PipelineResumed, PipelineRewound)
+    if sessions and any(event.sequence == last.sequence and event.time == last.time for event in events):
+        return [event for event in sessions if event.sequence > last.sequence]
+    return [event for event in sessions if event.time > last.time]
 
 
 def reaches_behind(events: Iterable[Event], sequence: int) -> bool:

@@ -69,7 +69,7 @@ def select_edge(
 
     A condition that holds wins, then the preferred label, then the suggested ids in their order, then
     ``default=true``, then weight, then the target's id. An edge whose condition is false is never
-    taken.
+    taken, nor a spent one, which ``eligible`` has left out of the node.
     """
     if planned.only_step is not None and not seen.preferred_label and not suggested_ids:
         return planned.only_step
@@ -150,7 +150,13 @@ def describe_no_match(planned: PlannedNode, seen: ConditionOutcome, lookup: Look
     """The reason why no edge matched: each condition, and the values that it saw."""
     hint = f', preferred label "{seen.preferred_label}"' if seen.preferred_label else ""
     edges = [_refusal(planned, edge, seen, lookup) for edge in planned.edges]
+    edges += [f"{edge.target} was {taken_words(edge)}" for edge in planned.spent]
     return f"no matching edge from {planned.id} (outcome {seen.status.value}{hint}): {'; '.join(edges)}"
+
+
+def taken_words(edge: PlannedEdge) -> str:
+    """The words for an edge that is spent."""
+    return f"taken {edge.max_taken} of {edge.max_taken} times"
 
 
 def _refusal(planned: PlannedNode, edge: PlannedEdge, seen: ConditionOutcome, lookup: Lookup) -> str:
@@ -292,7 +298,7 @@ def end_reason(plan: Plan, planned: PlannedNode, outcome: Outcome, seen: Conditi
         return f"the failure before {planned.id} is not handled: the diamond has no condition"
     if planned.is_fan_out:
         return ""  # its branches ran to their ends
-    return describe_no_match(planned, seen, lookup) if planned.edges else ""
+    return describe_no_match(planned, seen, lookup) if planned.edges or planned.spent else ""
 
 
 def retry_step(plan: Plan, planned: PlannedNode, branch: str = "") -> Step | None:

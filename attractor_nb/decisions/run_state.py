@@ -18,7 +18,7 @@ from attractor_nb.decisions.notes import OBSERVED, Note, with_note
 from attractor_nb.decisions.preamble_page import BRANCHES_KEY, TOOL_ERRORS_KEY, TOOL_OUTPUT_KEY, StageSummary
 from attractor_nb.decisions.routing import ConditionOutcome, condition_outcome
 from attractor_nb.model.branch import branch_path, enclosing
-from attractor_nb.model.checkpoint import SurvivingTotals
+from attractor_nb.model.checkpoint import EdgeKey, SurvivingTotals, TakenEdge
 from attractor_nb.model.events import (
     SESSION_STARTS,
     DebuggerChanged,
@@ -44,7 +44,7 @@ from attractor_nb.model.outcome import StageStatus, Usage
 from attractor_nb.model.texts import last_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
 # The states of a run's branches: one for each branch under way (spec 4.8).
@@ -179,6 +179,16 @@ def _no_stages() -> deque[StageSummary]:
     return deque(maxlen=RECENT_STAGES)
 
 
+def taken_edges(taken: Mapping[EdgeKey, int]) -> tuple[TakenEdge, ...]:
+    """The counts of edges as records store them."""
+    return tuple((*edge, times) for edge, times in taken.items())
+
+
+def times_of(edges: Iterable[TakenEdge]) -> dict[EdgeKey, int]:
+    """The inverse of ``taken_edges``."""
+    return {(source, target, index): times for source, target, index, times in edges}
+
+
 class RunState(msgspec.Struct, eq=False):
     """The state of a run."""
 
@@ -191,6 +201,9 @@ class RunState(msgspec.Struct, eq=False):
     #: Highest visit number of each node that was used up, where that is not ``visits``: a rewind and a restart count
     #: anew and never use a number twice.
     numbers: dict[str, int] = {}
+    taken: dict[
+        EdgeKey, int
+    ] = {}  #: Number of times that each edge was taken; of a branch, in this pass of its fan-out.
     retries: dict[str, int] = {}  #: Failed attempts of each node's latest visit; back to nothing after a success.
     #: Nodes that, as goal gates, must be executed again: a redirect passed over them, they had not succeeded when a
     #: restart began, or a new pass of their fan-out began (rulings 17, 45).
@@ -419,6 +432,7 @@ class RunState(msgspec.Struct, eq=False):
         if not (is_passed_through and status.is_success):
             self.seen = condition_outcome(outcome)
         self.next_node, self.incoming_edge = event.next_node, event.edge
+        self._count_edge(event)
         self.last_status, self.last_route = status, event.route
         self.last_reason = outcome.failure_reason or event.route_detail
         self.last_notes = outcome.notes
@@ -426,6 +440,11 @@ class RunState(msgspec.Struct, eq=False):
         has_news = summary.notes or summary.size or not set(summary.keys).issubset(self.inputs)
         if has_news and not is_passed_through:
             self.recent.append(summary)
+
+    def _count_edge(self, event: StageEnd) -> None:
+        if event.edge is not None:
+            edge = (event.name, event.next_node, event.edge)
+            self.taken[edge] = self.taken.get(edge, 0) + 1
 
     def _commit_to_run(self, run: RunState, event: StageEnd) -> None:
         """Report a commit of this branch to all states around it: its place in the count, its status."""
@@ -469,7 +488,8 @@ class RunState(msgspec.Struct, eq=False):
         fresh = RunState(target, inputs=self.inputs)
         failed = [name for name, status in self.outcomes.items() if not status.is_success]
         unsatisfied = tuple(dict.fromkeys([*self.stale_gates, *self.failed_in, *failed]))
-        fresh._carry(structs.replace(self.carried, restarts=self.restarts + 1, unsatisfied=unsatisfied))
+        taken = taken_edges(self.taken)
+        fresh._carry(structs.replace(self.carried, restarts=self.restarts + 1, unsatisfied=unsatisfied, taken=taken))
         return fresh
 
     def next_visit(self, node_id: str) -> int:
@@ -497,6 +517,7 @@ class RunState(msgspec.Struct, eq=False):
         self.usage, self.usage_by_node = carried.usage, dict(carried.usage_by_node)
         self.numbers = dict(carried.visits)
         self.stale_gates.update(carried.unsatisfied)
+        self.taken.update(times_of(carried.taken))
         used = {path: dict(numbers) for path, numbers in carried.branch_visits.items()}
         self.branches = BranchStates(numbers=used, steps=carried.branch_steps)
 

@@ -30,7 +30,7 @@ from attractor_nb.decisions.commits import (
     commit_record,
     totals,
 )
-from attractor_nb.decisions.planning.plan import CONDITIONAL_TYPE, Plan, PlannedNode
+from attractor_nb.decisions.planning.plan import CONDITIONAL_TYPE, Plan, PlannedNode, eligible
 from attractor_nb.decisions.retries import delay_seconds, final_outcome, should_retry
 from attractor_nb.decisions.routing import is_routed, misread_texts
 from attractor_nb.decisions.run_endings import (
@@ -83,7 +83,7 @@ def traverse(
             if end is not None:
                 return end
             continue
-        planned = plan.nodes[state.next_node]
+        planned = eligible(plan, plan.nodes[state.next_node], state.taken)
         if end := same_failure_end(state, planned.id) or bound_reached(plan, state, planned.id):
             return end
         if planned.is_exit:
@@ -128,7 +128,7 @@ def traverse_branch(
         if is_restart_due(plan, state):
             reason = f"a loop_restart edge leads to {state.next_node}, and a branch cannot restart the run"
             return RunEnd(is_success=False, reason=reason)
-        planned = plan.nodes[state.next_node]
+        planned = eligible(plan, plan.nodes[state.next_node], state.taken)
         if planned.id == join or planned.is_exit:
             return RunEnd(is_success=True)
         if end := branch_refused(plan, state, planned):

@@ -14,6 +14,7 @@ from attractor_nb.context import AttemptContext, Context
 from attractor_nb.decisions.carried import CARRIED_FILE, carried_page
 from attractor_nb.decisions.commits import Asked, Execute, RecordStatus, RunEnd, StageResult
 from attractor_nb.decisions.fidelity import entry_name
+from attractor_nb.decisions.planning.plan import eligible_graph
 from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.engine.attempt_spending import (
     Funds,
@@ -111,7 +112,8 @@ class Attempts(msgspec.Struct):
         try:
             if setup.cache is not None:
                 handler = setup.handlers[planned.id]
-                look = await setup.cache.look(planned, handler, scope, context, setup.plan.graph)
+                graph = eligible_graph(setup.plan, planned)
+                look = await setup.cache.look(planned, handler, scope, context, graph)
             if look is not None and look.entry is not None and setup.cache is not None:
                 returned = Returned(setup.cache.restore(look, scope, context))
             else:
@@ -174,6 +176,7 @@ class Attempts(msgspec.Struct):
             branch=self.branch,
             branches=FanOut(self.keeper, self, planned, started) if planned.is_fan_out else None,
             has_item=FOR_EACH in setup.plan.graph.attrs,  # which the graph of an item alone has
+            spent_edges=tuple(edge.edge for edge in planned.spent),
             children=setup.children,
             instructions=instructions,
             messages=messages,
@@ -256,7 +259,7 @@ class Attempts(msgspec.Struct):
         if known is None:
             known = self._calls[id(handler)] = handler_call(handler)
         try:
-            given = (planned.node, context, setup.plan.graph, self.store.logs_root)
+            given = (planned.node, context, eligible_graph(setup.plan, planned), self.store.logs_root)
             execute = partial(known.execute, *given)
             work = _paid(execute, planned, known, spending) if spending.is_bounded else execute()
             own = None if known.keeps_own_time else planned.timeout_seconds

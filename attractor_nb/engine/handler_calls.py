@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import linecache
 import traceback
 from collections import deque
 from pathlib import Path
@@ -101,6 +102,11 @@ def ignore(_text: object) -> None:
 # ours alone, such as a refusal that a backend words, has no such frame and leaves nothing.
 
 TRACEBACK_FILE: Final = "traceback.txt"
+USER_LINE_FILE: Final = "failed_line.txt"
+LINES_AROUND: Final = 2
+"""Lines before and after the failed line in that file."""
+MAX_LINE: Final = 400
+"""Characters of a line of source."""
 MAX_KEPT: Final = 3
 """Exceptions of a run that stay in memory: they hold their frames, and these what the code worked on."""
 MAX_CHARACTERS: Final = 60_000
@@ -141,7 +147,33 @@ def keep_traceback(files: StageFiles, error: BaseException) -> bool:
     before = files.read_text(TRACEBACK_FILE) or ""
     if len(before) < MAX_CHARACTERS:
         files.write_text(TRACEBACK_FILE, f"{before}\n{_text_of(error)}".lstrip("\n"))
+    if text := _user_line(beginning):
+        files.write_text(USER_LINE_FILE, redacted(text))
     return True
+
+
+def _user_line(beginning: TracebackType) -> str:
+    """The innermost line of the user's own code, marked between the lines around it; empty without one.
+
+    The source is read here, where the exception is: a reader of the file opens no other file, and the lines of a
+    notebook's cell are known nowhere else.
+    """
+    found: TracebackType | None = beginning
+    own: TracebackType | None = None
+    while found is not None:
+        file = found.tb_frame.f_code.co_filename
+        is_foreign = file.startswith((_OURS, _OF_PYTHON)) or any(part in file for part in _INSTALLED)
+        own, found = own if is_foreign else found, found.tb_next
+    if own is None:
+        return ""
+    code, failed = own.tb_frame.f_code, own.tb_lineno
+    lines = linecache.getlines(code.co_filename, own.tb_frame.f_globals)
+    shown = range(max(1, failed - LINES_AROUND), min(len(lines), failed + LINES_AROUND) + 1)
+    head = f"{code.co_filename}:{failed}, in {code.co_name}\n"
+    marked = (
+        f"{'>' if number == failed else ' '} {number}  {lines[number - 1].rstrip()}"[:MAX_LINE] for number in shown
+    )
+    return head + "".join(f"{line}\n" for line in marked)
 
 
 def _first_foreign(found: TracebackType | None) -> TracebackType | None:

@@ -20,6 +20,7 @@ from attractor_nb.decisions.kept_state import checkpoint_entries
 from attractor_nb.decisions.notes import OBSERVED
 from attractor_nb.decisions.retries import outcome_of_exception
 from attractor_nb.decisions.run_endings import end_with_failure
+from attractor_nb.decisions.run_state import taken_edges
 from attractor_nb.decisions.traversal import Uniform, traverse
 from attractor_nb.engine.attempts import Attempts
 from attractor_nb.engine.time_limits import RunningTime, SystemClock
@@ -186,6 +187,7 @@ class Runner(msgspec.Struct):
         return msgspec.structs.replace(
             setup.state.carried,
             unsatisfied=tuple(sorted(setup.state.stale_gates)),
+            taken=taken_edges(setup.state.taken),
             marks=setup.marks.marks,
             instructions=setup.instructions.waiting,
         )

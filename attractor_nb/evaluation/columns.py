@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
+from msgspec import structs
+
 from attractor_nb.evaluation.repeats import Spread, flip_rate, pass_at_k, pass_hat_k, spread
 from attractor_nb.evaluation.scorers import FAILED, SCORED, UNMEASURED, Score, Scorer
 from attractor_nb.evaluation.statistics import IntervalEstimate, mean, share, share_by_group
@@ -203,4 +205,4 @@ def _of_kind(score: Score, kind: Kind) -> Score:
     if score.state != SCORED or _kind_of(score) == kind:
         return score
     reason = f"the scorer returned {score.value!r}, and {_WORDS[kind]} for most rows"
-    return Score(score.name, state=UNMEASURED, reason=reason, cost_usd=score.cost_usd)
+    return structs.replace(score, value=None, state=UNMEASURED, reason=reason)

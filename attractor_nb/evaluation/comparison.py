@@ -10,9 +10,17 @@ from markupsafe import Markup
 
 from attractor_nb.evaluation.columns import bounded
 from attractor_nb.evaluation.cost_plot import CostPoint, plot_svg, plot_words
-from attractor_nb.evaluation.evaluated_row import MINUS, counted, number_text, percent_text
 from attractor_nb.evaluation.evaluation import markdown_table
 from attractor_nb.evaluation.gate_numbers import gate_number, gate_numbers
+from attractor_nb.evaluation.result_words import (
+    counted,
+    interval_text,
+    listed,
+    number_text,
+    percent_points,
+    percent_text,
+    signed,
+)
 from attractor_nb.evaluation.scorers import SCORED
 from attractor_nb.evaluation.statistics import (
     LEVEL,
@@ -41,8 +49,6 @@ if TYPE_CHECKING:
     from attractor_nb.views.drawings.theme import Theme
 
 BETTER, WORSE, UNDECIDED = "better", "worse", "not decided"
-LISTED: Final = 10
-"""Most ids of a note; all are in ``losses`` and ``changed_rows``."""
 _STATES: Final = {BETTER: "ok", WORSE: "error", UNDECIDED: ""}
 
 
@@ -82,11 +88,8 @@ class Difference:
     def size(self) -> str:
         """The difference with its interval, in words."""
         text = percent_points if self.kind == "pass/fail" else signed
-        low, high = self.difference.low, self.difference.high
-        value = text(self.difference.value or 0.0)
-        return (
-            value if low is None or high is None else f"{value} ({text(low).removesuffix(' points')} to {text(high)})"
-        )
+        found = self.difference
+        return text(found.value or 0.0) + interval_text(found.low, found.high, text)
 
     @property
     def words(self) -> str:
@@ -103,27 +106,6 @@ class Difference:
         return f"{found}: with {counted(self.difference.count, 'row')} {seen}"
 
 
-def signed(value: float) -> str:
-    """A number with its sign.
-
-    >>> signed(0.5), signed(0.0)
-    ('+0.5', '0')
-    """
-    return f"{'+' if value > 0 else MINUS if value < 0 else ''}{number_text(abs(value))}"
-
-
-def percent_points(value: float) -> str:
-    """A difference of shares in percentage points, with its sign.
-
-    >>> percent_points(0.12)
-    '+12 points'
-    """
-    sign = "+" if value > 0 else MINUS if value < 0 else ""
-    size = abs(100 * value)
-    digits = ".0f" if size >= 1 or size == 0 else ".1f" if size >= 0.05 else ".1g"
-    return f"{sign}{size:{digits}} points"
-
-
 @dataclass(frozen=True, repr=False)
 class EvaluationComparison(DisplayedTable):
     """Variants beside a baseline. ``comparison["short"]`` has the differences of a variant by column."""
@@ -133,7 +115,7 @@ class EvaluationComparison(DisplayedTable):
     differences: Sequence[Difference]
     changed_rows: Mapping[str, Sequence[str]] = field(default_factory=dict[str, "Sequence[str]"])
     """By variant, ids of rows whose inputs differ or that only one side has: they are not compared."""
-    notes: Sequence[str] = ()  #: What else must be known, such as stages from the cache.
+    notes: Sequence[str] = ()  #: Further facts, such as stages from the cache.
     evaluations: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)  #: Evaluations by variant.
 
     def __getitem__(self, variant: str) -> dict[str, Difference]:
@@ -169,7 +151,7 @@ class EvaluationComparison(DisplayedTable):
             gone = [row.id for row in self.baseline.rows if row.id in changed]
             if len(gone) > max_unmeasured:
                 words = f"{counted(len(gone), 'row')} of {self.baseline.name} missing or changed in {variant.name}"
-                problems.append(f"{words}: {_listed(gone)}")
+                problems.append(f"{words}: {listed(gone)}")
             for name, margin in margins.items():
                 if name in found:
                     problems += _problems(found[name], margin, max_unmeasured)
@@ -260,7 +242,8 @@ class EvaluationComparison(DisplayedTable):
         """
         place = as_path(path, "the page")
         table = replace(self.table, notes=self._notes())
-        write_file(place, variants_page(self.baseline.name, self.words, table, self._pairs(), self.to_svg()))
+        page = variants_page(self.baseline.name, self.words, table, self._pairs(), self.to_svg())
+        write_file(place, page.to_html())
         return place
 
     def _pairs(self) -> list[OutputPair]:
@@ -287,9 +270,9 @@ class EvaluationComparison(DisplayedTable):
         found = list(self.notes)
         for name, ids in self.changed_rows.items():
             if ids:
-                found.append(f"{name}: {counted(len(ids), 'row')} with other inputs, not compared: {_listed(ids)}")
+                found.append(f"{name}: {counted(len(ids), 'row')} with other inputs, not compared: {listed(ids)}")
         found += [
-            f"{each.column}: {each.variant} lost {counted(len(each.losses), 'row')}: {_listed(each.losses)}"
+            f"{each.column}: {each.variant} lost {counted(len(each.losses), 'row')}: {listed(each.losses)}"
             for each in self.differences
             if each.losses and each.kind == "pass/fail"
         ]
@@ -316,10 +299,6 @@ def _obstacle(name: str, a: ScoredRows, b: ScoredRows) -> str:
     if "class" in kinds:
         return "classes have no better and worse"
     return f"it is {kinds[0]} in {a.name}, and {kinds[1]} in {b.name}" if kinds[0] != kinds[1] else "no row has both"
-
-
-def _listed(ids: Sequence[str]) -> str:
-    return ", ".join(ids[:LISTED]) + (f" and {len(ids) - LISTED:,} more" if len(ids) > LISTED else "")
 
 
 def _doubts(a: ScoredRows, b: ScoredRows) -> list[str]:
@@ -373,9 +352,9 @@ def compare_scored(
     """Variants beside a baseline: paired by row id and hash of the inputs.
 
     Args:
-        baseline: What they are compared with.
-        variants: What is compared.
-        notes: What else must be known.
+        baseline: The rows that they are compared with.
+        variants: The rows of each variant.
+        notes: Further facts that must be known.
         evaluations: The evaluations behind them, by name.
     """
     found: list[Difference] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.evaluation.evaluated_row import number_text, percent_text
+from attractor_nb.evaluation.result_words import interval_text, number_text, percent_text
 from attractor_nb.views.drawings.theme import Theme, drawing_css, drawing_rules, sheet
 from attractor_nb.views.markup import element
 from attractor_nb.views.metrics import shorten
@@ -47,7 +47,7 @@ class CostPoint:
     def words(self, *, is_share: bool) -> str:
         """The point as a sentence."""
         text = percent_text if is_share else number_text
-        interval = f" ({text(self.low)} to {text(self.high)})" if self.low != self.high else ""
+        interval = interval_text(self.low, self.high, text) if self.low != self.high else ""
         return f"{self.name}: {cost_text(self.cost_usd)} a row, {text(self.value)}{interval}"
 
 
@@ -61,7 +61,7 @@ def plot_svg(points: Sequence[CostPoint], score: str, *, is_share: bool, theme: 
 
     Args:
         points: The variants.
-        score: What the quality is.
+        score: Name of the quality.
         is_share: It is a share, shown in percent from 0 to 100.
         theme: ``light``, ``dark``, or ``auto``, which follows the page.
     """

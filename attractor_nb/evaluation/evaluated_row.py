@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from attractor_nb.evaluation.result_words import NOTHING
 from attractor_nb.evaluation.scorers import FAILED, SCORED, UNMEASURED, Score
 from attractor_nb.languages.condition.parser import value_text
 from attractor_nb.redaction import redacted
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from attractor_nb.model.row_result import RowResult
 
 VALUE_CHARS: Final = 60
-NOTHING: Final = "\N{EN DASH}"
-MINUS: Final = "\N{MINUS SIGN}"
 _DOTS: Final = {True: "●", False: "○"}
 
 
@@ -30,7 +29,7 @@ class EvaluatedRow:
     row: EvaluationRow
     results: Sequence[RowResult]  #: The results of its runs, one for each repeat.
     scores: Mapping[str, Sequence[Score]]  #: Its scores by column, one for each repeat.
-    outputs: Sequence[Any]  #: What was judged, one for each repeat; None where there is nothing.
+    outputs: Sequence[Any]  #: The judged outputs, one for each repeat; None where there is nothing.
 
     @property
     def id(self) -> str:
@@ -48,18 +47,25 @@ class EvaluatedRow:
         return tuple(name for name, scores in self.scores.items() if any(score.state == UNMEASURED for score in scores))
 
     def reasons(self, state: str = "") -> list[str]:
-        """The distinct reasons of scores that are not good, as ``column: reason``.
+        """The distinct reasons of scores that are not good, as ``column: reason``; ``column is false`` without one.
 
         Args:
             state: Of this state alone.
         """
         found = (
-            f"{name}: {score.reason}" if len(self.scores) > 1 and score.state != FAILED else score.reason
+            self._reason(name, score)
             for name, scores in self.scores.items()
             for score in scores
-            if score.reason and (score.state == state if state else is_bad(score))
+            if (score.state == state if state else is_bad(score))
         )
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(filter(None, found)))
+
+    def _reason(self, column: str, score: Score) -> str:
+        if not score.reason:
+            if score.state == SCORED and not is_bad(score):
+                return ""
+            return f"{column} is {'false' if score.state == SCORED else score.state}"
+        return f"{column}: {score.reason}" if len(self.scores) > 1 and score.state != FAILED else score.reason
 
     def __str__(self) -> str:
         lines = [f"row {self.id}"]
@@ -107,45 +113,10 @@ def row_words(row: EvaluatedRow, state: str = "") -> dict[str, str]:
     return {
         "output": short_text(output),
         "expected": "" if row.row.expected is None else short_text(row.row.expected),
-        "reason": first_words(one_line("; ".join(row.reasons(state)) or ", ".join(row.failed)), 2 * VALUE_CHARS),
+        "reason": first_words(one_line("; ".join(row.reasons(state))), 2 * VALUE_CHARS),
     }
 
 
 def short_text(value: object) -> str:
     """The first words of a value, without secrets."""
     return first_words(one_line(redacted(value_text(value))), VALUE_CHARS)
-
-
-def counted(number: int, word: str) -> str:
-    """A number of things.
-
-    >>> counted(1, "row"), counted(1200, "run")
-    ('1 row', '1,200 runs')
-    """
-    return f"{number:,} {word}{'s' * (number != 1)}"
-
-
-def number_text(value: float | None) -> str:
-    """A number with three significant digits.
-
-    >>> number_text(0.8333), number_text(12345.6), number_text(2.0), number_text(999.9), number_text(-0.0)
-    ('0.833', '12,346', '2', '1,000', '0')
-    """
-    if value is None:
-        return NOTHING
-    form = ",.0f" if 999.5 <= abs(value) < 1e15 else ".3g"
-    return f"{value + 0.0:{form}}".replace("-", MINUS)  # + 0.0: there is no minus zero
-
-
-def percent_text(value: float) -> str:
-    """A share in percent, whole unless that would round to 0 or 100.
-
-    >>> percent_text(0.864), percent_text(0.998), percent_text(0.9999), percent_text(1.0)
-    ('86 %', '99.8 %', '99.99 %', '100 %')
-    """
-    percent = round(100 * value, 9) + 0.0
-    for digits in range(3):
-        text = f"{percent:.{digits}f}"
-        if float(text) not in (0.0, 100.0) or percent in (0.0, 100.0):
-            return f"{text} %"
-    return "under 0.01 %" if percent < 1 else "over 99.99 %"

@@ -8,19 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import OptionError
 from attractor_nb.evaluation.columns import ScoreColumn, columns_of
-from attractor_nb.evaluation.evaluated_row import (
-    NOTHING,
-    EvaluatedRow,
-    counted,
-    dots,
-    number_text,
-    percent_text,
-    row_words,
-)
+from attractor_nb.evaluation.evaluated_row import EvaluatedRow, dots, row_words
 from attractor_nb.evaluation.evaluation_page import evaluation_page
 from attractor_nb.evaluation.gate_numbers import gate_number, gate_numbers
 from attractor_nb.evaluation.on_graph import Confusion, EvaluationGraph, confusion_of, graph_of
 from attractor_nb.evaluation.rescoring import rescored
+from attractor_nb.evaluation.result_words import counted, estimate_words, number_text, repeat_words
 from attractor_nb.evaluation.reviews import REVIEWS_NAME
 from attractor_nb.evaluation.scored_rows import (
     HASH_CHARS,
@@ -39,27 +32,27 @@ from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.storage.map_directory import continue_call, inputs_hash
 from attractor_nb.views.display import Displayed
+from attractor_nb.views.row_table import no_text
 from attractor_nb.views.summary_line import cost_text, price_text
-from attractor_nb.views.table import Column, Table, one_line, stacked_html
+from attractor_nb.views.table import Column, Table, one_line, required_pandas, stacked_html
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from os import PathLike
     from pathlib import Path
 
     from attractor_nb.evaluation.evaluation_rows import EvaluationRow
-    from attractor_nb.evaluation.statistics import IntervalEstimate
     from attractor_nb.maps.map_launch import MapResult
     from attractor_nb.model.outcome import Usage
     from attractor_nb.model.row_result import RowResult
     from attractor_nb.runtime.execution import Execution
+    from attractor_nb.views.rows_page import RowsPage
 
 SHOWN_ROWS: Final = 12
 """Rows of each table of a summary; all are in ``rows`` and in the exported page."""
 DRAWN_RUNS: Final = 500
 """Runs that are read to draw a page's graph without being asked to."""
 _SIGNS: Final = {"error": "✕", "warn": "?"}
-_MOST_CLASSES: Final = 6
 _MOST_SCORES: Final = 3
 """Scores of the headline; all are in the table."""
 
@@ -72,20 +65,16 @@ class Evaluation(Displayed):
     rows: Sequence[EvaluationRow]  #: The rows, in order.
     scorers: Sequence[Scorer]  #: The scorers.
     repeat: int  #: Runs of each row.
-    output: Any  #: What is judged: a context key, or a function of a run.
+    output: Any  #: The output that is judged: a context key, or a function of a run.
     cells: Mapping[int, Sequence[Score]] = field(repr=False)  #: Scores by number of the map's row.
     only: str = ""  #: The stage that was executed anew in stored runs; empty for whole runs.
+    directory: Path | None = None  #: Its directory, with its scores; None for one of runs that existed.
 
     @cached_property
     def scores(self) -> dict[str, ScoreColumn]:
         """The columns of scores, by name."""
         found = columns_of(self.rows, self.repeat, self.scorers, self.cells)
         return {column.name: column for column in found}
-
-    @property
-    def directory(self) -> Path | None:
-        """The directory of the evaluation, or None; ``Pipeline.resume_evaluation`` continues it."""
-        return self.map.directory if self.map.map_id else None
 
     @property
     def status(self) -> str:
@@ -172,13 +161,23 @@ class Evaluation(Displayed):
             path: The file; one that is there is replaced.
             graph: Draw the rows on the graph, which reads each run; by default for up to 500 runs.
         """
-        has_graph = graph if graph is not None else self.map.directory is not None and len(self.map) <= DRAWN_RUNS
-        column = self._pass_column(None)
-        drawn = graph_of(self.map, self.rows, column) if has_graph and (graph or column.kind == "pass/fail") else None
-        name = self.map.pipeline.graph.label or self.map.pipeline.name
         place = as_path(path, "the page")
-        write_file(place, evaluation_page(name, self.headline(), self.scores_table, list(self), drawn))
+        write_file(place, self.page(graph=graph).to_html())
         return place
+
+    def page(self, *, graph: bool | None = None, key_of: Callable[[RowResult], str] = no_text) -> RowsPage:
+        """The page that ``export_html`` writes, for a front-end.
+
+        Args:
+            graph: As of ``export_html``.
+            key_of: The run of a result where the page is shown.
+        """
+        has_graph = graph if graph is not None else self.map.directory is not None and len(self.map) <= DRAWN_RUNS
+        is_drawn = has_graph and (graph or any(column.kind == "pass/fail" for column in self.scores.values()))
+        drawn = graph_of(self.map, self.rows, self._pass_column(None)) if is_drawn else None
+        name = self.map.pipeline.graph.label or self.map.pipeline.name
+        scores = replace(self.scores_table, notes=[words for words in (self._price(),) if words])
+        return evaluation_page(name, self.headline(), scores, list(self), drawn, key_of=key_of)
 
     def confusion(self, at: str, field: str = "expected") -> Confusion:
         """The ways that runs took after a stage, by the way that was right. Reads each run once.
@@ -194,10 +193,10 @@ class Evaluation(Displayed):
 
         Args:
             scorers: A function, a list of them, or a dict of them by name.
-            output: What is judged, if not what was; runs keep all that a function of a run can read.
+            output: The output to judge, if not the same; runs keep all that a function of a run can read.
         """
         judged = self.output if output is None else output
-        scoring = rescored(self.map, self.rows, scorers, repeat=self.repeat, output=judged)
+        scoring = rescored(self.map, self.rows, scorers, repeat=self.repeat, output=judged, directory=self.directory)
         return replace(self, scorers=scoring.scorers, output=scoring.output, cells=dict(scoring.scores))
 
     def review(self, path: str | PathLike[str] | None = None) -> Any:
@@ -253,11 +252,7 @@ class Evaluation(Displayed):
 
     def to_frame(self) -> Any:
         """A pandas DataFrame of ``lines``."""
-        try:
-            import pandas as pd  # noqa: PLC0415 - optional, and slow to import
-        except ImportError:
-            raise OptionError("to_frame() needs pandas, which is not installed", hint="pip install pandas") from None
-        return pd.DataFrame(self.lines())
+        return required_pandas().DataFrame(self.lines())
 
     def to_markdown(self) -> str:
         """The verdict, the scores and the failures as Markdown, for a pull request."""
@@ -277,7 +272,7 @@ class Evaluation(Displayed):
         """The scores by row as a comparison takes them, without inputs and outputs.
 
         Args:
-            name: How a comparison calls them; the pipeline's name by default.
+            name: Name of them in a comparison; the pipeline's name by default.
         """
         pipeline = self.map.pipeline
         graph = pipeline.graph
@@ -409,52 +404,3 @@ def markdown_table(table: Table) -> str:
     """A table in the syntax of GitHub, without its headline and notes."""
     lines = [[column.title for column in table.columns], ["---"] * len(table.columns), *table.rows]
     return "\n".join(f"| {' | '.join(one_line(cell).replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
-
-
-def estimate_words(column: ScoreColumn) -> str:
-    """The mean of a column with its interval, or its classes, in words."""
-    if column.kind == "class":
-        listed = [f"{name} {count:,}" for name, count in column.classes.items()]
-        more = len(listed) - _MOST_CLASSES
-        return one_line(", ".join(listed[:_MOST_CLASSES]) + (f" and {more} more" if more > 0 else "")) or NOTHING
-    estimate = column.estimate
-    if estimate.value is None:
-        return NOTHING
-    return _share_words(estimate) if column.kind == "pass/fail" else _interval(estimate, number_text)
-
-
-def _share_words(estimate: IntervalEstimate) -> str:
-    assert estimate.value is not None
-    passed = estimate.value * estimate.count
-    is_whole = abs(passed - round(passed)) < 1e-9
-    counted = f"{round(passed):,} of {estimate.count:,}" if is_whole else percent_text(estimate.value)
-    if estimate.low is None or estimate.high is None:
-        return counted
-    if estimate.value == 1.0:
-        return f"{counted}, at least {percent_text(estimate.low)}"
-    if estimate.value == 0.0:
-        return f"{counted}, at most {percent_text(estimate.high)}"
-    between = f"({percent_text(estimate.low).removesuffix(' %')} to {percent_text(estimate.high)})"
-    return f"{counted} = {percent_text(estimate.value)} {between}" if is_whole else f"{counted} {between}"
-
-
-def _interval(estimate: IntervalEstimate, text: Any) -> str:
-    if estimate.low is None or estimate.high is None:
-        return text(estimate.value)
-    return f"{text(estimate.value)} ({text(estimate.low)} to {text(estimate.high)})"
-
-
-def repeat_words(column: ScoreColumn) -> str:
-    """Repeats of a column in words: disagreement of runs of one row, and what would sharpen the mean."""
-    parts: list[str] = []
-    if column.flip_rate is not None:
-        k = column.repeats
-        any_of, all_of = column.pass_at(k), column.pass_all(k)
-        if any_of is not None and all_of is not None:
-            parts.append(f"pass@{k} {percent_text(any_of)}, pass^{k} {percent_text(all_of)}")
-        parts.append(f"runs of one row disagree in {percent_text(column.flip_rate)} of pairs")
-    if (spread := column.spread) is not None and spread.between + spread.within > 0:
-        of_repeats = spread.within / spread.repeats / (spread.between + spread.within / spread.repeats)
-        helps = "more repeats help" if of_repeats > 0.5 else "more repeats will not help, more rows will"
-        parts.append(helps)
-    return "; ".join(parts)

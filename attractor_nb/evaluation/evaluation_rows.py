@@ -48,7 +48,16 @@ class EvaluationRow(Record, frozen=True):
     def group(self) -> str | None:
         """The group, such as a document or customer that several rows share; None without one."""
         group = self.columns.get("group")
-        return None if group is None else str(group)
+        return None if group is None else id_text(group)
+
+
+def id_text(value: object) -> str:
+    """An id as a text; pandas makes floats of whole numbers in a column with a gap.
+
+    >>> id_text(1.0), id_text(1), id_text("1.0")
+    ('1', '1', '1.0')
+    """
+    return str(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
 def read_rows(source: object, pipeline: Definition, inputs: Sequence[str] | None = None) -> list[EvaluationRow]:
@@ -189,7 +198,7 @@ def _row(
             if name in columns and name in declared
         }
         columns |= typed
-    _check_columns(number, columns, names, declared)
+    _check_columns(number, columns, [name for name in names if name not in pipeline.params], declared)
     given = {name: columns[name] for name in names if name in columns}
     try:
         inputs = checked_inputs(pipeline, {**pipeline.params, **given})
@@ -212,7 +221,7 @@ def _id(columns: Mapping[str, Any], number: int) -> str:
         return str(number)
     if not isinstance(given, str | int | float):
         raise OptionError(f"row {number}: its id is {given!r}", hint="an id is a text or a number")
-    return str(given)
+    return id_text(given)
 
 
 def _typed(number: int, declared: Input, text: Any) -> Any:

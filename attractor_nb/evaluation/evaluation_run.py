@@ -12,7 +12,8 @@ from attractor_nb.evaluation.evaluation_rows import read_rows
 from attractor_nb.evaluation.scorers import read_scorers
 from attractor_nb.evaluation.scoring import OutputSpec, Scoring, check_output, read_head
 from attractor_nb.maps.map_launch import MapRequest, MapRun, continue_map, start_map
-from attractor_nb.maps.row_run import ROWS, WHOLE_RESPONSE, StoredStage
+from attractor_nb.maps.row_run import ROWS, StoredStage
+from attractor_nb.model.vocabulary.value_forms import WHOLE_RESPONSE
 from attractor_nb.runtime.prepare.trust import check_trust
 from attractor_nb.runtime.stored_state import choices_for
 from attractor_nb.views.display import Displayed
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from attractor_nb.evaluation.evaluation_rows import EvaluationRow
     from attractor_nb.maps.map_view import MapView
     from attractor_nb.runtime.definition import Definition
-    from attractor_nb.runtime.prepare.run_options import RunOptions
+    from attractor_nb.runtime.prepare.run_options import EvaluationOptions, RunOptions
 
 MAX_REPEAT: Final = 1_000
 
@@ -82,9 +83,15 @@ class EvaluationRun(Displayed):
 
     def _evaluation(self) -> Evaluation:
         scoring = self._scoring
-        cells = dict(scoring.scores)
         return Evaluation(
-            self.map.result(0.0), scoring.rows, scoring.scorers, scoring.repeat, scoring.output, cells, scoring.only
+            self.map.result(0.0),
+            scoring.rows,
+            scoring.scorers,
+            scoring.repeat,
+            scoring.output,
+            dict(scoring.scores),
+            scoring.only,
+            self.directory,
         )
 
     def __str__(self) -> str:
@@ -95,14 +102,7 @@ class EvaluationRun(Displayed):
 
 
 def start_evaluation(
-    pipeline: Definition,
-    rows: object,
-    scorers: object,
-    request: MapRequest,
-    *,
-    repeat: int,
-    inputs: Sequence[str] | None,
-    output: OutputSpec | None,
+    pipeline: Definition, rows: object, scorers: object, request: MapRequest, own: EvaluationOptions
 ) -> EvaluationRun:
     """Begin an evaluation in a fresh directory; everything is checked before the first row runs.
 
@@ -111,13 +111,11 @@ def start_evaluation(
         rows: The rows; see ``evaluation_rows.read_rows``.
         scorers: The scorers; see ``scorers.read_scorers``.
         request: The options of the map.
-        repeat: Runs of each row.
-        inputs: The columns that are inputs, where the pipeline declares none.
-        output: What is judged; None for the whole response of the last stage.
+        own: The options of the evaluation.
     """
-    _check(request, repeat)
-    found = read_rows(rows, pipeline, inputs)
-    return start_on_rows(pipeline, found, scorers, request, repeat=repeat, output=output)
+    _check(request, own.repeat)
+    found = read_rows(rows, pipeline, own.inputs)
+    return start_on_rows(pipeline, found, scorers, request, own)
 
 
 def start_on_rows(
@@ -125,9 +123,7 @@ def start_on_rows(
     rows: Sequence[EvaluationRow],
     scorers: object,
     request: MapRequest,
-    *,
-    repeat: int,
-    output: OutputSpec | None,
+    own: EvaluationOptions,
     stored: Sequence[StoredStage] = (),
 ) -> EvaluationRun:
     """Begin an evaluation of rows that were read.
@@ -137,13 +133,10 @@ def start_on_rows(
         rows: The rows.
         scorers: The scorers.
         request: The options of the map.
-        repeat: Runs of each row.
-        output: What is judged; None for the whole response of the last stage, or of the only one.
-        stored: For an evaluation of one stage, what each row executes anew.
+        own: The options of the evaluation.
+        stored: For an evaluation of one stage, the stage that each row executes anew.
     """
-    _check(request, repeat)
-    if stored and request.of_rows.params:
-        raise OptionError("a stage has the stored context of its run, so params would do nothing", hint="leave it out")
+    _check(request, own.repeat)
     if stored and request.own.ship == ROWS:
         raise OptionError(
             'the stored runs stay here, so ship="rows" cannot send them', hint='ship="stages" sends the stage'
@@ -153,12 +146,12 @@ def start_on_rows(
         pipeline,
         rows,
         read_scorers(scorers),
-        repeat,
-        _judged(output, stored),
+        own.repeat,
+        _judged(own.output, stored),
         request.of_rows.durability == "full",
         stored,
     )
-    params = [row.inputs for _ in range(repeat) for row in rows]
+    params = [row.inputs for _ in range(own.repeat) for row in rows]
     return EvaluationRun(start_map(pipeline, params, _following(request, scoring)), scoring)
 
 
@@ -180,8 +173,8 @@ def continue_evaluation(
         scorers: The scorers.
         request: The options of the map.
         failed: ``keep`` rows that failed, or ``retry`` them.
-        on_graph_change: What to do with another graph than the one that ran.
-        output: What is judged; None for what was. A function has to be given again.
+        on_graph_change: Rule for another graph than the one that ran.
+        output: The output to judge; None for the same. A function has to be given again.
     """
     head, rows = read_head(path)
     stored = [StoredStage(head.only, Path(place)) for place in head.runs]

@@ -14,7 +14,7 @@ def gate_number(name: str, value: object, *, least: float = -math.inf) -> float:
     """A number that a gate compares with.
 
     Args:
-        name: What it is, for the error.
+        name: Its name, for the error.
         value: As the caller gives it.
         least: The smallest one that makes sense.
     """

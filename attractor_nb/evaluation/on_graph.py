@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from math import ceil, comb
+from math import ceil
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.evaluation.evaluated_row import is_bad
-from attractor_nb.evaluation.scorers import SCORED, way_after
-from attractor_nb.evaluation.statistics import LEVEL, holm
+from attractor_nb.evaluation.result_words import listed
+from attractor_nb.evaluation.scorers import SCORED, next_after
+from attractor_nb.evaluation.statistics import LEVEL, fisher, holm
 from attractor_nb.languages.condition.parser import value_text
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.model.texts import no_such_key
@@ -24,7 +25,7 @@ from attractor_nb.redaction import redacted
 from attractor_nb.views.display import DisplayedPicture
 from attractor_nb.views.drawings.picture import Mark, Overlay
 from attractor_nb.views.drawings.svg import render_svg, with_legend
-from attractor_nb.views.drawings.theme import Theme, drawing_rules
+from attractor_nb.views.drawings.theme import Theme, drawing_css, drawing_rules
 from attractor_nb.views.markup import element
 from attractor_nb.views.metrics import text_width
 from attractor_nb.views.table import Column, DisplayedTable, Table, one_line
@@ -47,7 +48,6 @@ _SHARES: Final = ((0.8, "success"), (0.5, "waiting"), (0.2, "retrying"), (0.0, "
 _LEVELS: Final = 5
 _ALPHAS: Final = ("14", "2e", "48", "62", "7c")
 _FAILING: Final = "#c02f00"
-_MOST_IDS: Final = 12
 _RULES: Final = (
     "\n".join(
         f"& .edge.share-{name} .line{{stroke:var(--{name}-line);stroke-width:2.5}}"
@@ -68,6 +68,11 @@ _RULES: Final = (
 & & .page{fill:none;stroke:none}
 """
 )
+
+
+def evaluation_css() -> str:
+    """The style sheet of every drawing of an evaluation."""
+    return drawing_css() + drawing_rules(_RULES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +154,7 @@ class EvaluationGraph(DisplayedPicture):
     failed: tuple[str, ...]  #: Rows that fail.
     edges: tuple[EdgeRows, ...]  #: Every edge of the graph, in its order.
     nodes: Mapping[str, StageRows]  #: Every node, by id.
-    parting: Parting | None  #: Where passing and failing rows part; None where they took the same ways.
+    parting: Parting | None  #: The stage at which passing and failing rows part; None where they took the same ways.
     notes: tuple[str, ...] = ()  #: Rows that are left out, in words.
 
     def __getitem__(self, node: str) -> StageRows:
@@ -159,7 +164,7 @@ class EvaluationGraph(DisplayedPicture):
 
     @property
     def words(self) -> str:
-        """Where passing and failing rows part, as a sentence."""
+        """The stage at which passing and failing rows part, as a sentence."""
         if self.parting is not None:
             return self.parting.words
         if self.passed and self.failed:
@@ -195,7 +200,7 @@ class EvaluationGraph(DisplayedPicture):
         classes = [f"failing-{level}"] * bool(level)
         if self.parting is not None and self.parting.is_decided and self.parting.node == rows.node:
             classes.append("parting")
-        tip = f"{len(rows.failed):,} of {count:,} rows that reached it fail{_listed(rows.failed)}"
+        tip = f"{len(rows.failed):,} of {count:,} rows that reached it fail{_failing(rows.failed)}"
         return Mark(tuple(classes), f"{len(rows.failed):,} fail" if rows.failed else "", tip)
 
     def _legend(self) -> tuple[list[Markup], float]:
@@ -219,7 +224,7 @@ class EvaluationGraph(DisplayedPicture):
         """Each edge that a row took, with the rows that pass, and the failing ones by id."""
         columns = (Column("from", "place"), Column("to", "place"), Column("pass", "number"), Column("failing rows"))
         taken = [rows for rows in self.edges if rows.share is not None]
-        cells = [[rows.source, rows.target, rows.words, one_line(_few(rows.failed))] for rows in taken]
+        cells = [[rows.source, rows.target, rows.words, one_line(listed(rows.failed))] for rows in taken]
         headline = f"{self.score}: {len(self.passed):,} rows pass, {len(self.failed):,} fail"
         return Table("Rows by edge", columns, cells, headline=headline, notes=[self.words, *self.notes])
 
@@ -243,22 +248,17 @@ def _edge_mark(rows: EdgeRows, *, is_labelled: bool) -> Mark:
     return Mark(
         (f"share-{name}",),
         "" if is_labelled else rows.words,
-        f"{rows.words} rows that took it pass{_listed(rows.failed)}",
+        f"{rows.words} rows that took it pass{_failing(rows.failed)}",
     )
 
 
-def _listed(ids: Sequence[str]) -> str:
-    return f"; failing: {redacted(_few(ids))}" if ids else ""
-
-
-def _few(ids: Sequence[str]) -> str:
-    more = len(ids) - _MOST_IDS
-    return ", ".join(ids[:_MOST_IDS]) + (f" and {more:,} more" if more > 0 else "")
+def _failing(ids: Sequence[str]) -> str:
+    return f"; failing: {redacted(listed(ids))}" if ids else ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """Where the runs of a row were."""
+    """The edges and stages of the runs of a row."""
 
     id: str
     is_passing: bool
@@ -304,8 +304,8 @@ def graph_of(of_map: MapResult, rows: Sequence[EvaluationRow], column: ScoreColu
         for index, edge in enumerate(graph.edges)
     )
     nodes = {node: StageRows(node, *_ids([walk for walk in walks if node in walk.nodes])) for node in graph.nodes}
-    notes = [f"left out, without a score: {_few(unmeasured)}"] if unmeasured else []
-    notes += [f"left out, without a run that can be read: {_few(lost)}"] if lost else []
+    notes = [f"left out, without a score: {listed(unmeasured)}"] if unmeasured else []
+    notes += [f"left out, without a run that can be read: {listed(lost)}"] if lost else []
     return EvaluationGraph(
         column.name, graph, *_ids(walks), edges, nodes, _parting(graph, walks, nodes, edges), tuple(notes)
     )
@@ -388,23 +388,6 @@ def _from_start(graph: Graph) -> list[str]:
     return list(seen)
 
 
-def fisher(a: int, of_a: int, b: int, of_b: int) -> float:
-    """Fisher's exact test, two-sided: p value of ``a`` of ``of_a`` beside ``b`` of ``of_b``.
-
-    >>> round(fisher(8, 10, 1, 6), 4)
-    0.035
-    """
-    both = a + b
-    lowest, highest = max(0, both - of_b), min(of_a, both)
-    weight = comb(of_a, lowest) * comb(of_b, both - lowest)
-    weights = [weight]
-    for x in range(lowest, highest):
-        weight = weight * (of_a - x) * (both - x) // ((x + 1) * (of_b - both + x + 1))
-        weights.append(weight)
-    own = weights[a - lowest]
-    return sum(weight for weight in weights if weight <= own) / sum(weights)
-
-
 # What a router chose, beside what was right.
 
 
@@ -447,7 +430,7 @@ class Confusion(DisplayedTable):
 
 
 def confusion_of(of_map: MapResult, rows: Sequence[EvaluationRow], repeat: int, at: str, column: str) -> Confusion:
-    """What a router chose, beside what a column says.
+    """The choices of a router beside the values of a column.
 
     Args:
         of_map: The map that ran the rows.
@@ -474,9 +457,9 @@ def confusion_of(of_map: MapResult, rows: Sequence[EvaluationRow], repeat: int, 
         runs = list(_runs(of_map, ended))
         lost += [row.id] * (repeat - len(runs))
         for run in runs:
-            chosen = way_after(run.result(0.0), at)
+            chosen = next_after(run, at)
             cells.setdefault((chosen, value_text(row.columns[column])), []).append(row.id)
     without = [row.id for row in rows if row.columns.get(column) is None]
-    notes = [f'left out, without "{column}": {_few(without)}'] if without else []
-    notes += [f"left out, without a run that ended and can be read: {_few(lost)}"] if lost else []
+    notes = [f'left out, without "{column}": {listed(without)}'] if without else []
+    notes += [f"left out, without a run that ended and can be read: {listed(lost)}"] if lost else []
     return Confusion(at, {ways: tuple(ids) for ways, ids in cells.items()}, tuple(notes))

@@ -38,7 +38,7 @@ def evaluator_context(row: Case, output: Any, seconds: float, metrics: Mapping[s
 
     Args:
         row: The row.
-        output: What is judged.
+        output: The output that is judged.
         seconds: Duration of the run.
         metrics: Tokens and cost of the run.
     """

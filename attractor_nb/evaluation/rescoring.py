@@ -16,6 +16,7 @@ from attractor_nb.runtime.handles.handle import new_job
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from attractor_nb.evaluation.evaluation_rows import EvaluationRow
     from attractor_nb.maps.map_launch import MapResult
@@ -24,7 +25,15 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE = 4
 
 
-def rescored(of_map: MapResult, rows: Sequence[EvaluationRow], scorers: object, *, repeat: int, output: Any) -> Scoring:
+def rescored(
+    of_map: MapResult,
+    rows: Sequence[EvaluationRow],
+    scorers: object,
+    *,
+    repeat: int,
+    output: Any,
+    directory: Path | None = None,
+) -> Scoring:
     """The stored runs of a map, scored with these scorers; blocks.
 
     Args:
@@ -32,13 +41,14 @@ def rescored(of_map: MapResult, rows: Sequence[EvaluationRow], scorers: object, 
         rows: Its rows.
         scorers: The scorers.
         repeat: Runs of each row.
-        output: What is judged.
+        output: The output that is judged.
+        directory: The directory of the evaluation, which keeps the scores; None for runs of others.
     """
     if of_map.directory is None:
         raise OptionError("nothing is kept of this evaluation", hint="evaluate the rows again")
     scoring = Scoring(of_map.pipeline, rows, read_scorers(scorers), repeat, check_output(output))
-    if of_map.map_id:
-        scoring.open(of_map.directory)
+    if directory is not None:
+        scoring.open(directory)
     else:
         scoring.look_in(of_map.directory)
     ended = [replace(result, was_finished=True) for result in of_map.rows if result.status in ENDED_ROWS]
@@ -55,4 +65,7 @@ async def _follow(scoring: Scoring, rows: Sequence[RowResult]) -> None:
         for result in waiting:
             await scoring.follow(result)
 
-    await asyncio.gather(*(work() for _ in range(ROWS_AT_ONCE)))
+    try:
+        await asyncio.gather(*(work() for _ in range(ROWS_AT_ONCE)))
+    finally:
+        await scoring.close()

@@ -22,11 +22,11 @@ class Review(Record, frozen=True, omit_defaults=False):
     """One answer of a person."""
 
     id: str  #: Id of the row.
-    value: bool | int | float | str  #: What the person says of the output.
+    value: bool | int | float | str  #: The person's judgement of the output.
     note: str = ""
     tag: str = ""  #: A word that groups rows, such as the kind of mistake.
-    by: str = ""  #: Who answered.
-    time: float = 0.0  #: When, in seconds since 1970 (UTC).
+    by: str = ""  #: Name of the person.
+    time: float = 0.0  #: Time of the answer, in seconds since 1970 (UTC).
 
 
 class ReviewLog:

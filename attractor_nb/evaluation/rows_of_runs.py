@@ -14,8 +14,9 @@ from attractor_nb.evaluation.rescoring import rescored
 from attractor_nb.evaluation.scoring import EvaluationHead, read_head
 from attractor_nb.maps.map_launch import MapResult, MapRun
 from attractor_nb.maps.map_view import MapView
-from attractor_nb.maps.row_run import WHOLE_RESPONSE, RowTask, row_result
+from attractor_nb.maps.row_run import RowTask, row_result
 from attractor_nb.model.texts import no_such_key
+from attractor_nb.model.vocabulary.value_forms import WHOLE_RESPONSE
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.execution import Execution
 from attractor_nb.runtime.handles.run_result import RunResult
@@ -90,7 +91,7 @@ def evaluate_runs(pipeline: Definition, runs: object, scorers: object, output: A
         pipeline: The pipeline that ran.
         runs: As of ``rows_from``.
         scorers: As of ``evaluate``.
-        output: What is judged, as of ``evaluate``.
+        output: The output that is judged, as of ``evaluate``.
 
     Raises:
         OptionError: A run is of another graph or has not ended, or a scorer is unusable.

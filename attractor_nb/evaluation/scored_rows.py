@@ -39,7 +39,7 @@ class BaselineScore(Record, frozen=True):
 
 
 class BaselineColumn(Record, frozen=True):
-    """What is known of a column."""
+    """Facts about a column."""
 
     version: str = ""  #: Version of its scorer.
     is_lower_better: bool = False  #: A smaller number is better.
@@ -78,7 +78,7 @@ def data_hash(rows: Sequence[BaselineRow]) -> str:
 class ScoredRows:
     """Scores by row, with what a comparison must know of where they come from."""
 
-    name: str  #: How a comparison calls it.
+    name: str  #: Its name in a comparison.
     head: BaselineHead
     rows: Sequence[BaselineRow]
 

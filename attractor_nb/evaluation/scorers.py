@@ -11,10 +11,12 @@ import inspect
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
+
+from msgspec import structs
 
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.evaluation.other_libraries import evaluator_context
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from attractor_nb.evaluation.evaluation_rows import EvaluationRow
     from attractor_nb.model.row_result import RowResult
     from attractor_nb.runtime.execution import Execution
-    from attractor_nb.runtime.handles.run_result import RunResult
 
 ARGUMENTS: Final = ("output", "expected", "row", "result", "run")
 SCORED, FAILED, UNMEASURED = "scored", "failed", "unmeasured"
@@ -57,6 +58,7 @@ class Score(Record, frozen=True):
     state: str = SCORED
     reason: str = ""  #: Reason of a state that is not ``scored``; else the scorer's explanation, or empty.
     cost_usd: float = 0.0  #: Cost of the scorer's own calls, in USD.
+    tokens: int = 0  #: Tokens of the scorer's own calls.
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +67,9 @@ class Judged:
 
     row: EvaluationRow
     result: RowResult  #: Result of the row's run.
-    output: Any  #: What is judged.
+    output: Any  #: The output that is judged.
     read_run: Callable[[], Execution]  #: Reads the row's run.
+    open_backend: Callable[[object], Awaitable[None]]  #: Opens a backend for all rows of the evaluation.
 
     def argument(self, name: str) -> Any:
         """The value of one of ``ARGUMENTS``, as a copy: a scorer that changes it changes it for itself."""
@@ -127,6 +130,8 @@ class Scorer:
             return replace_name(returned, name)
         value, reason = _with_reason(returned)
         problem = value_problem(value)
+        if isinstance(value, Scorer):
+            return self._unmeasured(f"it made a scorer: call it, and give what it returns: {self.name}()", name)
         if problem:
             return self._unmeasured(f"it returned {problem}; {_RETURNS}", name)
         return Score(name, redacted_value(_plain(value)), reason=redacted(reason)[:REASON_CHARS])
@@ -141,7 +146,7 @@ def is_interrupt(error: BaseException) -> bool:
 
 
 def error_words(error: BaseException) -> str:
-    """What an error of the caller's code says; of one that cannot be shown its class."""
+    """The message of an error of the caller's code; its class if it cannot be shown."""
     if isinstance(error, AttractorError):
         return error.message
     name = type(error).__name__
@@ -153,7 +158,7 @@ def error_words(error: BaseException) -> str:
 
 def replace_name(score: Score, name: str) -> Score:
     """The same score in another column."""
-    return Score(name, score.value, score.state, redacted(score.reason)[:REASON_CHARS], score.cost_usd)
+    return structs.replace(score, name=name, reason=redacted(score.reason)[:REASON_CHARS])
 
 
 def _plain(value: object) -> Value:
@@ -164,7 +169,7 @@ def _plain(value: object) -> Value:
 
 
 def value_problem(value: object) -> str:
-    """Why a value is no score, in words; empty for one."""
+    """The reason that a value is no score, in words; empty for a score."""
     if isinstance(value, str):
         return f"a text of {len(value):,} characters" if len(value) > TEXT_CHARS else ""
     if _is_of_numpy(value):
@@ -231,12 +236,12 @@ def read_scorer(given: object, name: str = "") -> Scorer:
     """A scorer from a function or an object of another library.
 
     Args:
-        given: What the caller gave.
+        given: A function, a scorer, or an object of another library.
         name: Its name; that of the function by default.
     """
     if isinstance(given, Scorer):
         return replace(given, name=name) if name else given
-    if given in _FACTORIES:
+    if makes_scorer(given):
         raise OptionError(f"{_name_of(given)} makes a scorer and is none itself", hint=f"call it: {_name_of(given)}(…)")
     if isinstance(given, type):
         raise OptionError(
@@ -249,6 +254,11 @@ def read_scorer(given: object, name: str = "") -> Scorer:
     if not callable(given):
         raise OptionError(f"a scorer must be a function, not {type(given).__name__}", hint=_EXAMPLE)
     return _of_function(given, name)
+
+
+def makes_scorer(given: object) -> bool:
+    """True for a function that returns a scorer, as its annotation says, such as ``equals``."""
+    return getattr(given, "__annotations__", {}).get("return") in (Scorer, Scorer.__name__)
 
 
 def _of_function(function: Callable[..., Any], name: str) -> Scorer:
@@ -406,7 +416,7 @@ def route(at: str, field: str = "expected") -> Scorer:
     """
 
     def score(judged: Judged) -> tuple[bool, str]:
-        taken = way_after(_result_with(judged, at), at)
+        taken = next_after(_run_with(judged, at), at)
         right = value_text(_right(judged, field))
         return taken == right, f"took {taken or 'no way: the run did not pass ' + at}, expected {right}"
 
@@ -442,37 +452,23 @@ def visits(node: str) -> Scorer:
     """
 
     def score(judged: Judged) -> int:
-        return _result_with(judged, node).visits.get(node, 0)
+        return _run_with(judged, node).visits.get(node, 0)
 
     return Scorer("visits", score, frozenset({"run"}), f"1 {node}", is_lower_better=True, is_of_failures=True)
 
 
-_FACTORIES: Final = (equals, contains, matches, json_schema, route, cost, latency, visits)
-
-
-def _result_with(judged: Judged, node: str) -> RunResult:
-    """The result of the row's run, of a pipeline that has the node: of another one no visit says anything."""
+def _run_with(judged: Judged, node: str) -> Execution:
+    """The row's run, of a pipeline that has the node: of another one no visit says anything."""
     run = judged.read_run()
     if node not in run.pipeline.graph.nodes:
         raise no_such_key("the pipeline", "node", node, run.pipeline.graph.nodes)
-    return run.result(0.0)
+    return run
 
 
-def next_after(nodes: Sequence[str], at: str) -> str:
-    """The node that followed the last visit of another one; empty when none did.
-
-    >>> next_after(["start", "triage", "refund", "done"], "triage")
-    'refund'
-    """
-    for place in range(len(nodes) - 2, -1, -1):
-        if nodes[place] == at:
-            return nodes[place + 1]
-    return ""
-
-
-def way_after(result: RunResult, at: str) -> str:
-    """The node that followed the last visit of another one, or that a run which ended there would visit next."""
-    return next_after([*result.completed_nodes, *filter(None, [result.next_node])], at)
+def next_after(run: Execution, at: str) -> str:
+    """The node that followed the last visit of another one, in branches, too; empty when none did."""
+    commits = [visit.commit for visit in run.journal().visits_of(at) if visit.commit is not None]
+    return max(commits, key=lambda commit: commit.sequence).next_node if commits else ""
 
 
 def _right(judged: Judged, field: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -13,12 +14,12 @@ import msgspec
 
 from attractor_nb.errors import AttractorError, CheckpointCorrupt, OptionError, RunNotFound
 from attractor_nb.evaluation.evaluation_rows import EvaluationRow
+from attractor_nb.evaluation.open_backends import OpenBackends
 from attractor_nb.evaluation.scorers import UNMEASURED, Judged, Score, Scorer, error_words
 from attractor_nb.evaluation.versions import version_of
-from attractor_nb.maps.row_run import WHOLE_RESPONSE
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.record import Record, decoder_of
-from attractor_nb.model.vocabulary.value_forms import named_value
+from attractor_nb.model.vocabulary.value_forms import WHOLE_RESPONSE, named_value
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.stored_execution import load_execution
 from attractor_nb.storage.files.atomic import read_plain_file
@@ -42,7 +43,7 @@ OutputSpec = str | Callable[..., Any]
 
 
 class EvaluationHead(Record, frozen=True, omit_defaults=False):
-    """What an evaluation is of, as its directory stores it."""
+    """Repeats, inputs and judged output of an evaluation, as its directory stores them."""
 
     repeat: int  #: Runs of each row.
     inputs: tuple[str, ...]  #: Columns that the pipeline gets.
@@ -60,7 +61,8 @@ class ScoreLine(Record, frozen=True):
     scorer: str  #: Name of the scorer.
     version: str  #: Its version; empty when unknown.
     scores: tuple[Score, ...]
-    of: str = ""  #: What was judged; empty where that is unknown.
+    of: str = ""  #: The output that was judged; empty where that is unknown.
+    is_lower_better: bool = False  #: A smaller number is better.
 
 
 @dataclass(slots=True)
@@ -84,6 +86,7 @@ class Scoring:
     """Stored scores by run, scorer, version and what was judged."""
     _around: Context = field(default_factory=copy_context)
     """Variables of the caller, for scorers: where a row has run, the current stage is still its last one."""
+    _backends: OpenBackends = field(default_factory=OpenBackends)
 
     @property
     def only(self) -> str:
@@ -91,7 +94,7 @@ class Scoring:
         return self.stored[0].node if self.stored else ""
 
     def files(self) -> dict[str, bytes]:
-        """What is evaluated, as files of the directory."""
+        """The head and the rows, as files of the directory."""
         head = EvaluationHead(
             self.repeat,
             tuple(self.rows[0].inputs),
@@ -109,6 +112,10 @@ class Scoring:
         for line in read_lines(self._log):
             self._known[line.run, line.scorer, line.version, line.of] = line.scores
 
+    async def close(self) -> None:
+        """Close the backends of scorers."""
+        await self._backends.close()
+
     def look_in(self, directory: Path) -> None:
         """Read runs from a directory, and store no scores: of runs that this evaluation did not make."""
         self._directory = directory
@@ -118,7 +125,7 @@ class Scoring:
         return self.rows[number % len(self.rows)]
 
     async def follow(self, result: RowResult) -> Usage:
-        """Score a row of the map that has ended; returns the cost of its scores, those of earlier sessions too."""
+        """Score a row of the map that has ended; returns the usage of its scores, those of earlier sessions too."""
         judged, problem = await asyncio.to_thread(self._judged, result)
         lines: list[ScoreLine] = []
         found: list[Score] = []
@@ -130,16 +137,19 @@ class Scoring:
             if known is None:
                 made = asyncio.create_task(self._made(scorer, judged, problem), context=self._around.copy())
                 known = tuple(await made)
-                lines.append(ScoreLine(result.run_id, result.row, scorer.name, scorer.version, known, of))
+                line = ScoreLine(
+                    result.run_id, result.row, scorer.name, scorer.version, known, of, scorer.is_lower_better
+                )
+                lines.append(line)
             found += known
         self.scores[result.row] = found
         if lines and self._log is not None:
             await asyncio.to_thread(self._log.append, [line.to_plain() for line in lines])
-        cost = sum(score.cost_usd for score in found)
-        return Usage(cost_usd=cost) if cost else Usage()
+        cost, tokens = sum(score.cost_usd for score in found), sum(score.tokens for score in found)
+        return Usage(input_tokens=tokens, cost_usd=cost or None)  # bounds count tokens in both directions together
 
     def _judged_by(self, scorer: Scorer) -> str:
-        """What a score depends on beside the run: what is judged; empty for a function without a version."""
+        """The judged output, on which a score depends beside the run; empty for a function without a version."""
         if "output" not in scorer.takes:
             return "run"
         return f"output {self.output}" if isinstance(self.output, str) else version_of(self.output)
@@ -153,7 +163,7 @@ class Scoring:
         return await scorer.scores(judged)
 
     def _judged(self, result: RowResult) -> tuple[Judged, str]:
-        """What scorers may take of a row, and why it has no output, in words."""
+        """The arguments of scorers for a row, and the reason that it has no output, in words."""
         found: list[Execution] = []
 
         def read_run() -> Execution:
@@ -169,29 +179,35 @@ class Scoring:
             if output is None and self.output != WHOLE_RESPONSE and result.directory:
                 output = named_value(read_run().result(0.0).context.get, self.output)
             name = "response" if self.output == WHOLE_RESPONSE else self.output
-            return Judged(row, result, output, read_run), NO_OUTPUT.format(name=name) if output is None else ""
+            problem = NO_OUTPUT.format(name=name) if output is None else ""
+            return Judged(row, result, output, read_run, self._backends.open), problem
         try:
-            return Judged(row, result, self.output(read_run()), read_run), ""
+            return Judged(row, result, self.output(read_run()), read_run, self._backends.open), ""
         except BaseException as error:  # of the caller's function; its fault costs no paid row
             if isinstance(error, KeyboardInterrupt):
                 raise
             words = error.message if isinstance(error, AttractorError) else f"output raised {error_words(error)}"
-            return Judged(row, result, None, read_run), redacted(words)
+            return Judged(row, result, None, read_run, self._backends.open), redacted(words)
 
 
 def read_lines(log: ScoreLog) -> Iterable[ScoreLine]:
     """Stored scores that count: unmeasured ones are made again."""
+    return (line for line in _lines(log) if all(score.state != UNMEASURED for score in line.scores))
+
+
+def stored_lines(directory: Path) -> list[ScoreLine]:
+    """All scores of a directory, in the order in which they were stored."""
+    return list(_lines(ScoreLog(directory, is_synced=False)))
+
+
+def _lines(log: ScoreLog) -> Iterable[ScoreLine]:
     for plain in log.read():
-        try:
-            line = ScoreLine.from_plain(plain)
-        except ValueError:
-            continue
-        if all(score.state != UNMEASURED for score in line.scores):
-            yield line
+        with suppress(ValueError):
+            yield ScoreLine.from_plain(plain)
 
 
 def read_head(directory: Path) -> tuple[EvaluationHead, list[EvaluationRow]]:
-    """What the evaluation of a directory is of.
+    """The head and the rows of the evaluation of a directory.
 
     Raises:
         RunNotFound: No evaluation is there.
@@ -214,7 +230,7 @@ def read_head(directory: Path) -> tuple[EvaluationHead, list[EvaluationRow]]:
 
 
 def check_output(output: object) -> OutputSpec:
-    """What is judged, as the caller says it."""
+    """The judged output as the caller gives it, checked."""
     if isinstance(output, str) and output.strip():
         return output
     if callable(output):

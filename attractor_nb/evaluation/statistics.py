@@ -255,6 +255,28 @@ def mcnemar(wins: int, losses: int) -> float:
     return min(1.0, 2 * total / 2**count)
 
 
+def fisher(a: int, of_a: int, b: int, of_b: int) -> float:
+    """The two-sided p-value of Fisher's exact test: ``a`` of ``of_a`` rows beside ``b`` of ``of_b`` other rows.
+
+    Raises:
+        ValueError: ``a`` is not in 0 to ``of_a``, or ``b`` is not in 0 to ``of_b``.
+
+    >>> round(fisher(8, 10, 1, 6), 4)
+    0.035
+    """
+    if not (0 <= a <= of_a and 0 <= b <= of_b):
+        raise ValueError(f"a is {a} of {of_a} and b is {b} of {of_b}: each has to be from 0 to all of its rows")
+    both = a + b
+    lowest, highest = max(0, both - of_b), min(of_a, both)
+    weight = math.comb(of_a, lowest) * math.comb(of_b, both - lowest)
+    weights = [weight]
+    for x in range(lowest, highest):
+        weight = weight * (of_a - x) * (both - x) // ((x + 1) * (of_b - both + x + 1))
+        weights.append(weight)
+    own = weights[a - lowest]
+    return sum(weight for weight in weights if weight <= own) / sum(weights)
+
+
 def paired_t(differences: Sequence[float], groups: Sequence[Hashable] | None = None) -> float:
     """The two-sided p-value of the paired t-test: whether the mean of the differences is 0.
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.evaluation.evaluation_rows import EvaluationRow
     from attractor_nb.runtime.definition import Definition
+    from attractor_nb.runtime.prepare.run_options import EvaluationOptions
 
 _EXAMPLE: Final = 'evaluate(scorers=…, runs=runs().where(…), only="write")'
 _REFUSED: Final = {
@@ -33,20 +34,24 @@ _REFUSED: Final = {
 
 
 def stage_rows(
-    pipeline: Definition, runs: object, only: object, given: object = None
+    pipeline: Definition, runs: object, own: EvaluationOptions, given: object = None
 ) -> tuple[list[EvaluationRow], list[StoredStage]]:
     """The rows of an evaluation of one stage, and for each the stored stage that it executes anew.
 
     Args:
         pipeline: The pipeline whose stage is executed.
         runs: Stored runs of it, of any version; as of ``evaluate``.
-        only: The stage.
+        own: The options of the evaluation, with its stage.
         given: Rows by id, such as those with the expected answers: only their runs are used. None for all runs.
 
     Raises:
-        OptionError: The node is unknown or cannot be executed alone, or a run or row is unusable.
+        OptionError: There are no runs, the node is unknown or cannot be executed alone, or a run or row is unusable.
     """
-    node = check_stage(pipeline, only)
+    if runs is None or own.inputs is not None:
+        needed = "only needs stored runs, in which the stage is executed anew"
+        useless = "a stage has the stored context of its run, so inputs would do nothing"
+        raise OptionError(needed if runs is None else useless, hint=f"runs=…, only={own.only!r}")
+    node = check_stage(pipeline, own.only)
     places = list(run_directories(runs))
     for place in places:
         name = str(read_facts(place).get("pipeline_name", ""))
@@ -61,14 +66,6 @@ def stage_rows(
         rows = _described(rows, given)
     stored = [StoredStage(node, places[row.number].absolute()) for row in rows]
     return [replace(row, number=number) for number, row in enumerate(rows)], stored
-
-
-def check_asked(only: object, runs: object, inputs: object) -> None:
-    """Refuse what does not go with an evaluation of one stage."""
-    if runs is None or inputs is not None:
-        needed = "only needs stored runs, in which the stage is executed anew"
-        useless = "a stage has the stored context of its run, so inputs would do nothing"
-        raise OptionError(needed if runs is None else useless, hint=f"runs=…, only={only!r}")
 
 
 def check_stage(pipeline: Definition, only: object) -> str:

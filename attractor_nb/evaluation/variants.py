@@ -10,7 +10,7 @@ import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from attractor_nb.errors import OptionError, ValidationError
 from attractor_nb.evaluation.comparison import EvaluationComparison, compare_scored
@@ -18,7 +18,7 @@ from attractor_nb.evaluation.evaluation_rows import read_rows
 from attractor_nb.evaluation.evaluation_run import EvaluationRun, continue_evaluation, start_on_rows
 from attractor_nb.evaluation.scorers import read_scorers
 from attractor_nb.evaluation.scoring import read_head
-from attractor_nb.evaluation.stored_stages import check_asked, check_stage, stage_rows
+from attractor_nb.evaluation.stored_stages import check_stage, stage_rows
 from attractor_nb.maps.map_launch import new_directory
 from attractor_nb.model.texts import did_you_mean
 from attractor_nb.runtime.begin import seams_of
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from attractor_nb.evaluation.evaluation_rows import EvaluationRow
     from attractor_nb.maps.map_launch import MapRequest
     from attractor_nb.maps.row_run import StoredStage
+    from attractor_nb.runtime.prepare.run_options import EvaluationOptions
 
 BASELINE: Final = "baseline"
 MAX_VARIANTS: Final = 20
@@ -51,17 +52,14 @@ LOOKED_AT: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class CompareRequest:
-    """What a comparison is asked for."""
+    """The request for a comparison."""
 
     rows: object
     scorers: object
-    repeat: int
-    inputs: Sequence[str] | None
-    output: Any
+    own: EvaluationOptions
     directory: Path | None
     of_map: MapRequest
-    only: str | None = None  #: The one stage that is executed, in stored runs; None for whole runs.
-    runs: object = None  #: Those runs.
+    runs: object = None  #: Stored runs, in which the stage ``own.only`` is executed; None for whole runs.
 
 
 def variants_of(pipeline: Definition, given: object) -> dict[str, Definition]:
@@ -155,13 +153,13 @@ def comparison_steps(
     Args:
         pipeline: The baseline.
         variants: See ``variants_of``.
-        request: What it is asked for.
+        request: Rows, scorers and options.
     """
     pipelines = variants_of(pipeline, variants)
     scorers = read_scorers(request.scorers)
     rows, stored = _rows_of_all(pipelines, request)
     directory = _directory(request)
-    has_own_cache = request.repeat == 1 and request.of_map.of_rows.cache is False
+    has_own_cache = request.own.repeat == 1 and request.of_map.of_rows.cache is False
     evaluations: dict[str, Evaluation] = {}
     for name, each in pipelines.items():
         of_rows = request.of_map.of_rows
@@ -174,9 +172,7 @@ def comparison_steps(
             _check_same(place, rows[name], stored, request)
             run = continue_evaluation(each, place, scorers, asked, failed="keep", on_graph_change="error")
         else:
-            run = start_on_rows(
-                each, rows[name], scorers, asked, repeat=request.repeat, output=request.output, stored=stored
-            )
+            run = start_on_rows(each, rows[name], scorers, asked, request.own, stored)
         evaluations[name] = yield run
         if evaluations[name].map.unfinished:
             reason = evaluations[name].map.reason
@@ -194,24 +190,23 @@ def _rows_of_all(
     pipelines: Mapping[str, Definition], request: CompareRequest
 ) -> tuple[dict[str, list[EvaluationRow]], list[StoredStage]]:
     """The rows of each variant, and for a comparison of one stage what each row executes anew."""
-    given = request.rows
+    given, only = request.rows, request.own.only
     if isinstance(given, Iterator):  # each variant reads them
         given = list(cast("Iterator[object]", given))
-    if request.only is None:
+    if only is None:
         if request.runs is not None:
             raise OptionError("runs need only: variants are not run on whole runs that exist", hint='only="write"')
-        return {name: read_rows(given, each, request.inputs) for name, each in pipelines.items()}, []
-    check_asked(request.only, request.runs, request.inputs)
-    found, stored = stage_rows(pipelines[BASELINE], request.runs, request.only, given)
+        return {name: read_rows(given, each, request.own.inputs) for name, each in pipelines.items()}, []
+    found, stored = stage_rows(pipelines[BASELINE], request.runs, request.own, given)
     for name, each in pipelines.items():
         try:
-            check_stage(each, request.only)
+            check_stage(each, only)
         except OptionError as error:
             raise OptionError(f"{name}: {error.message}", hint=error.hint) from None
-        if name != BASELINE and _is_same_stage(pipelines[BASELINE], each, request.only):
+        if name != BASELINE and _is_same_stage(pipelines[BASELINE], each, only):
             raise OptionError(
-                f"the variant {name} does not change {request.only}, and nothing else is executed",
-                hint=f'change it, or leave only="{request.only}" out',
+                f"the variant {name} does not change {only}, and nothing else is executed",
+                hint=f'change it, or leave only="{only}" out',
             )
     return dict.fromkeys(pipelines, found), stored
 
@@ -231,10 +226,10 @@ def _check_same(
     """Refuse to continue an evaluation of other rows or repeats: its scores are no answer to what is asked now."""
     head, stored = read_head(place)
     for what, is_same in (
-        ("another stage", head.only == (request.only or "")),
+        ("another stage", head.only == (request.own.only or "")),
         ("other rows", [row.to_plain() for row in stored] == [row.to_plain() for row in rows]),
         ("other rows", list(head.runs) == [str(stage.directory) for stage in stages]),
-        ("other repeats", head.repeat == request.repeat),
+        ("other repeats", head.repeat == request.own.repeat),
     ):
         if not is_same:
             raise OptionError(f"{place} holds the evaluation of {what}", hint="name another directory")
@@ -248,7 +243,7 @@ def _directory(request: CompareRequest) -> Path:
 
 
 def _cache_words(name: str, evaluation: Evaluation) -> str:
-    """How many stages of a variant ran, and how many came from the cache."""
+    """Numbers of stages of a variant that ran and that came from the cache, in words."""
     ran: set[str] = set()
     cached: set[str] = set()
     for row in list(evaluation.map.results)[:LOOKED_AT]:

@@ -8,6 +8,7 @@ button, a terminal or another process, is the interviewer's business.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,7 +26,7 @@ from attractor_nb.decisions.gate_choices import (
     side_of,
 )
 from attractor_nb.errors import AnswerRefused, StorageError
-from attractor_nb.handlers.codergen import rendered_node
+from attractor_nb.handlers.codergen import asks_for_verdict, rendered_node
 from attractor_nb.handlers.named_models import named_form
 from attractor_nb.maybe_async import call
 from attractor_nb.model.outcome import Outcome, StageStatus
@@ -58,6 +59,8 @@ MAX_CHARACTERS: Final = 16_000
 """Of one text; the whole is in the run directory."""
 _LATEST: Final = "last_stage"
 
+_NO_EDGES: Final = "No outgoing edges for human gate"
+
 
 class WaitHumanHandler:
     """Asks a person which way to go; the interviewer ends the question when its time is over.
@@ -77,9 +80,12 @@ class WaitHumanHandler:
     async def execute(self, node: Node, context: Context, graph: Graph, logs_root: Path) -> Outcome:  # noqa: ARG002 - the interface of all handlers
         """SUCCESS along the chosen edge; RETRY for a timeout without a default; else FAIL."""
         choices = choices_of(graph.outgoing_edges(node.id))
+        scope = current_stage()
+        spent = choices_of(scope.spent_edges)
         if not choices:
-            return Outcome.fail("No outgoing edges for human gate", is_terminal=True)
-        scope, node = current_stage(), rendered_node(node, graph, context.get)
+            reason = "Every choice of the gate was taken as often as its max_taken allows" if spent else _NO_EDGES
+            return Outcome.fail(reason, is_terminal=True)
+        node = rendered_node(node, graph, context.get)
         within = f"{scope.branch}/" if scope.branch else ""
         question = question_of(node, choices, f"{within}{node.id}:{scope.visit}")
         review = under_review(node, graph, context, scope.read_file)
@@ -90,13 +96,15 @@ class WaitHumanHandler:
             metadata={**question.metadata, "review": review} if review else question.metadata,
         )
         wanted = node.get("human.default_choice", str, "")
-        if wanted and question.default is None:
+        is_spent = bool(spent) and question_of(node, spent, question.id).default is not None
+        if wanted and question.default is None and not is_spent:
             known = ", ".join(f"{choice.label!r}" for choice in choices)
             reason = f"human.default_choice {wanted!r} is not one of the choices {known}"
             return Outcome.fail(reason, is_terminal=True)
         if question.type in YES_OR_NO and side_of(choices, AnswerValue.YES) is None:
             known = ", ".join(f"{choice.label!r}" for choice in choices)
             reason = f'human.type {question.type} needs an edge labelled "Yes", not only {known}'
+            reason += "; the others were taken as often as their max_taken allows" if spent else ""
             return Outcome.fail(reason, is_terminal=True)
         if reason := _default_without_form(question):
             return Outcome.fail(reason, is_terminal=True)
@@ -246,7 +254,8 @@ def under_review(
     """The texts to be judged, each with ``name``, ``text`` and ``note``.
 
     ``human.review`` names files of stages, ``plan/response.md``, with commas; a stage's id alone means its
-    response. Without it the latest response is shown, if there is one.
+    response. Without it the latest response is shown, if there is one; if that is a JSON verdict, first the response
+    that it judges.
 
     Args:
         node: The gate.
@@ -258,8 +267,30 @@ def under_review(
     if named:
         return [_text(name, graph, read_file) for name in named[:MAX_TEXTS]]
     latest = context.get(_LATEST, "")
-    found = _text(latest, graph, read_file) if isinstance(latest, str) and latest else {}
-    return [found] if found.get("text") else []
+    if not isinstance(latest, str) or latest not in graph.nodes:
+        return []
+    found = [_text(stage, graph, read_file) for stage in (*_judged_by(latest, node.id, graph, read_file), latest)]
+    return [each for each in found if each["text"]]
+
+
+def _judged_by(latest: str, gate: str, graph: Graph, read_file: Callable[[str, str], str | None]) -> list[str]:
+    """The stage whose response the verdict of ``latest`` is about; empty when ``latest`` gives no verdict.
+
+    It is the nearest stage before it that has a response and gives no verdict itself, found against the edges.
+    """
+    if not asks_for_verdict(graph.nodes[latest]):
+        return []
+    seen, queue = {latest, gate}, deque([latest])
+    while queue:
+        for edge in graph.incoming_edges(queue.popleft()):
+            stage = edge.source
+            if stage in seen:
+                continue
+            seen.add(stage)
+            if not asks_for_verdict(graph.nodes[stage]) and _text(stage, graph, read_file)["text"]:
+                return [stage]
+            queue.append(stage)
+    return []
 
 
 def _text(name: str, graph: Graph, read_file: Callable[[str, str], str | None]) -> dict[str, str]:

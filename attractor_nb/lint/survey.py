@@ -145,6 +145,19 @@ class Survey:
         found = [sorted(cycle, key=position.__getitem__) for cycle in find_cycles(self.successors, self.predecessors)]
         return sorted(found, key=lambda cycle: position[cycle[0]])
 
+    def is_bounded(self, cycle: Sequence[str]) -> bool:
+        """True if each way around a group of nodes has an edge with ``max_taken``."""
+        edges = [edge for node_id in cycle for edge in self.graph.outgoing_edges(node_id) if edge.target in cycle]
+        if all(edge.max_taken is None for edge in edges):
+            return False
+        onward: dict[str, list[str]] = {node_id: [] for node_id in cycle}
+        back: dict[str, list[str]] = {node_id: [] for node_id in cycle}
+        for edge in edges:
+            if edge.max_taken is None:
+                onward[edge.source].append(edge.target)
+                back[edge.target].append(edge.source)
+        return not find_cycles(onward, back)
+
     @cached_property
     def cyclic(self) -> frozenset[str]:
         """The nodes that lie on a cycle."""

@@ -17,23 +17,21 @@ from typing import TYPE_CHECKING, Any, Final
 from markupsafe import Markup
 
 from attractor_nb.languages.condition.parser import value_text
-from attractor_nb.maps.map_page import MAX_ROWS as MAX_PAGE_ROWS
-from attractor_nb.maps.map_page import Made, fitting_limit, rows_table, value_cell, value_columns
 from attractor_nb.maps.map_view import STATUS_WORDS, map_headline
 from attractor_nb.maps.stored_map import MapRecord, RecordedRow, record_of
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.states import RunStatus
-from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.studio.compare.compare_runs import graph_changes
 from attractor_nb.studio.compare.run_alignment import unite
 from attractor_nb.views.display import Displayed
 from attractor_nb.views.drawings.theme import root_class
-from attractor_nb.views.frontend import table_page
-from attractor_nb.views.markup import element, joined, style_sheet
+from attractor_nb.views.markup import element, style_sheet
 from attractor_nb.views.metrics import ELLIPSIS
 from attractor_nb.views.output_styles import compare_css
+from attractor_nb.views.row_table import RowCell, RowColumn, RowTable, value_columns
+from attractor_nb.views.rows_page import RowsPage
 from attractor_nb.views.summary_line import cost_text, duration_text, price_text
 from attractor_nb.views.table import Column, Table, cells, one_line
 
@@ -144,7 +142,7 @@ class MapComparison(Displayed):
     def export_html(self, path: str | PathLike[str] = "comparison.html") -> Path:
         """Write both as one page, whose table of rows can be sorted and searched; no kernel, no network."""
         place = as_path(path, "the page")
-        write_file(place, self._page())
+        write_file(place, self.page().to_html())
         return place
 
     def to_plain(self, rows: Sequence[RowPair] | None = None) -> dict[str, Any]:
@@ -205,27 +203,17 @@ class MapComparison(Displayed):
         if (outputs := _outputs_table(self.rows)).rows:
             yield outputs
 
-    def _page(self) -> str:
-        line = "\n".join(self.headlines())
-        body = self.page_body(MAX_PAGE_ROWS)
-        return redacted(table_page("Two maps beside each other", line, "map_page", "makeMapTable", body))
-
-    def page_body(self, most: int) -> Markup:
-        """The content of the page below its headlines.
-
-        Args:
-            most: The number of rows that are shown; those that differ come first.
-        """
+    def page(self) -> RowsPage:
+        """The page that ``export_html`` writes, for a front-end: rows that differ come first."""
         shown = [*self.differing, *(pair for pair in self.rows if pair.is_same)]
-        left, shown = len(shown) - most, shown[:most]
-        limit = fitting_limit(row for pair in shown for row in (pair.a, pair.b) if row is not None)
-        columns = _page_columns(shown, self.a.outputs, limit)
-        notes = (*self.changes, self._words(), *([f"and {left:,} more rows, which are not shown"] if left > 0 else []))
-        return joined([
-            _totals_html(_totals_table(self.a, self.b, has_times=True)),
-            *(element("p", {"class": "am-note"}, one_line(words)) for words in notes),
-            rows_table(columns, shown, [_LOOKS[pair.sign] for pair in shown]),
-        ])  # fmt: skip
+        totals = _totals_html(_totals_table(self.a, self.b, has_times=True))
+        notes = (element("p", {"class": "am-note"}, one_line(words)) for words in (*self.changes, self._words()))
+        return RowsPage(
+            "Two maps beside each other",
+            "\n".join(self.headlines()),
+            element("div", {"class": "am-summary"}, totals, *notes),
+            RowTable(tuple(_page_columns(shown, self.a.outputs)), shown, lambda pair: _LOOKS[pair.sign]),
+        )
 
     def _html(self, *, has_times: bool = False) -> str:
         parts = [
@@ -471,30 +459,26 @@ def _short(text: str) -> str:
 # -- the page ------------------------------------------------------------------------------------------------
 
 
-def _page_columns(
-    pairs: Sequence[RowPair], outputs: Sequence[str], limit: int
-) -> Iterator[tuple[str, str, Callable[[RowPair], Made]]]:
-    """The columns: heading, class, and what makes a cell."""
-    yield "difference", "is-state", lambda pair: (_LOOKS[pair.sign][1], None)
-    yield "row", "is-number", lambda pair: (_numbers_of(pair), pair.either.row)
+def _page_columns(pairs: Sequence[RowPair], outputs: Sequence[str]) -> Iterator[RowColumn[RowPair]]:
+    """The columns of the rows."""
+    yield RowColumn("difference", "is-state", lambda pair: _LOOKS[pair.sign][1])
+    yield RowColumn("row", "is-number", lambda pair: RowCell(_numbers_of(pair), pair.either.row))
     names = list(dict.fromkeys(name for pair in pairs for name in pair.either.inputs or ()))
 
     def inputs(pair: RowPair) -> Mapping[str, Any]:
         return pair.either.inputs or {}
 
-    yield from value_columns("input", names, inputs, limit)
+    yield from value_columns("input", names, inputs)
     changed = {key for pair in pairs for key in pair.differences}
     keys = [key for key in outputs if key in changed]
     sides: dict[str, Callable[[RowPair], RecordedRow | None]] = {"A": lambda pair: pair.a, "B": lambda pair: pair.b}
     for side, row_of in sides.items():
 
-        def outcome(pair: RowPair, row_of: Callable[[RowPair], RecordedRow | None] = row_of) -> Made:
+        def outcome(pair: RowPair, row_of: Callable[[RowPair], RecordedRow | None] = row_of) -> RowCell:
             row = row_of(pair)
-            if row is None:
-                return NOTHING, None
-            return element("span", {"class": f"is-{row.status}"}, value_cell(_outcome_words(row), limit)), None
+            return RowCell(NOTHING) if row is None else RowCell(_outcome_words(row), look=f"is-{row.status}")
 
-        yield side, "is-outcome", outcome
+        yield RowColumn(side, "is-outcome", outcome)
     for key in keys:
         for side, row_of in sides.items():
 
@@ -502,7 +486,7 @@ def _page_columns(
                 row = row_of(pair)
                 return {} if row is None else row.outputs
 
-            yield from value_columns("output", [key], values, limit, f" in {side}")
+            yield from value_columns("output", [key], values, f" in {side}")
 
 
 def _outcome_words(row: RecordedRow, cut: Callable[[str], str] = str) -> str:

@@ -15,9 +15,10 @@ from attractor_nb.errors import GraphChanged, InputsChanged, NoSuchRow, OptionEr
 from attractor_nb.interviewers import DeferredInterviewer
 from attractor_nb.maps.map_view import MapView, map_html, map_summary, rows_table
 from attractor_nb.maps.map_work import MapWork, RowFollower, read_rows, session_of
-from attractor_nb.maps.row_run import ROWS, STAGES, WHOLE_RESPONSE, Shipment, row_tasks, shipment_of, ships_rows
+from attractor_nb.maps.row_run import ROWS, STAGES, Shipment, row_tasks, shipment_of, ships_rows
 from attractor_nb.maps.stored_map import RowCheck, check_outputs
 from attractor_nb.model.states import recorded_status
+from attractor_nb.model.vocabulary.value_forms import WHOLE_RESPONSE
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.begin import Injected, backend_facts, describe_backend, first_marks, seams_of
 from attractor_nb.runtime.chosen_plugs import (
@@ -48,7 +49,7 @@ from attractor_nb.storage.map_directory import (
 from attractor_nb.storage.own_places import refuse_linked
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE, new_run_directory
 from attractor_nb.views.display import Displayed
-from attractor_nb.views.table import one_line
+from attractor_nb.views.table import one_line, required_pandas
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -444,11 +445,7 @@ class MapResult(Displayed, Sequence["RowResult"]):
 
         An input or output with the name of one of the fixed columns gets ``inputs.`` or ``outputs.`` before it.
         """
-        try:
-            import pandas as pd  # noqa: PLC0415 - optional, and slow to import
-        except ImportError:
-            raise OptionError("to_frame() needs pandas, which is not installed", hint="pip install pandas") from None
-        return pd.DataFrame(self.lines()).rename_axis("row")
+        return required_pandas().DataFrame(self.lines()).rename_axis("row")
 
     def lines(self) -> list[dict[str, Any]]:
         """The columns of ``to_frame`` for each row, by name."""

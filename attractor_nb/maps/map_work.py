@@ -61,6 +61,10 @@ class RowFollower(Protocol):
         """A row has ended; returns the usage of the calls made on it, which counts against the bounds of the map."""
         ...
 
+    async def close(self) -> None:
+        """No further row follows; called once at the end of a session, whatever happened."""
+        ...
+
 
 @dataclass(slots=True)
 class MapWork:
@@ -107,6 +111,8 @@ class MapWork:
                 await self._run_rows()
             finally:
                 await self._close_backend()
+                if self.follower is not None:
+                    await self.follower.close()
             self._end()
         except RunError as lost:
             self.view.end("interrupted", lost.message)

@@ -28,7 +28,7 @@ from attractor_nb.model.events import PipelineFailed
 from attractor_nb.model.row_result import RowResult, RowStatus
 from attractor_nb.model.states import ENDED
 from attractor_nb.model.stop import is_shortage
-from attractor_nb.model.vocabulary.value_forms import named_value
+from attractor_nb.model.vocabulary.value_forms import WHOLE_RESPONSE, row_output
 from attractor_nb.processes import CommandOutput, LocalProcesses
 from attractor_nb.redaction import holds_secret, redacted
 from attractor_nb.runtime.begin import Injected, RunStart, begin, seams_of
@@ -63,8 +63,6 @@ if TYPE_CHECKING:
 LOGGER = own_logger(__name__)
 REASON_CHARS = 2_000
 """The whole reason is in the row's directory."""
-WHOLE_RESPONSE: Final = "last_stage.response"
-"""Output of a row: the whole response of its last stage; ``last_response`` is only the beginning."""
 _ABSENT = object()
 
 
@@ -254,23 +252,24 @@ def row_result(task: RowTask, result: RunResult, directory: str | None = None) -
 
 
 def _output(task: RowTask, result: RunResult, key: str) -> Any:
-    get = result.context.get
     if task.stored is not None and key == WHOLE_RESPONSE:
-        return _output_of(result, task.stored.node)
-    value = named_value(get, key, _ABSENT)
-    if value is _ABSENT and key == WHOLE_RESPONSE:
-        value = get(f"{get('last_stage', '')}.response", _ABSENT)
-        return get("tool.output", _ABSENT) if value is _ABSENT else value
-    return value
+        return stage_output(result, task.stored.node, _ABSENT)
+    return row_output(result.context.get, key, _ABSENT)
 
 
-def _output_of(result: RunResult, node: str) -> Any:
-    """The response of a stage that was executed anew: never that of an earlier visit, which the context still has."""
+def stage_output(result: RunResult, node: str, default: Any = None) -> Any:
+    """The response of a stage that was executed anew: never that of an earlier visit, which the context still has.
+
+    Args:
+        result: The result of the row's run.
+        node: The stage.
+        default: What is returned where there is no response.
+    """
     kind, outcome = result.graph.handler_types[node], result.outcomes.get(node)
     if kind == TOOL_TYPE:
-        return result.context.get("tool.output", _ABSENT)
+        return result.context.get("tool.output", default)
     is_answered = outcome is not None and not outcome.status.is_failure
-    text = _ABSENT if (response := result[node].response) is None else response
+    text = default if (response := result[node].response) is None else response
     return result.context.get(f"{node}.response", text) if is_answered else text
 
 

@@ -20,7 +20,7 @@ from attractor_nb.model.redacted import is_reference, redacted_graph
 from attractor_nb.model.row_result import RowResult, RowStatus
 from attractor_nb.model.states import ENDED, LIVE, as_result
 from attractor_nb.model.texts import suggestion
-from attractor_nb.model.vocabulary.value_forms import named_value
+from attractor_nb.model.vocabulary.value_forms import row_output
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.handles.recorded_state import StoredValues
@@ -306,7 +306,7 @@ def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
 def _recorded(
     row: RowResult, inputs: Mapping[str, Any] | None, digest: str, stored: StoredMap, outputs: tuple[str, ...]
 ) -> RecordedRow:
-    kept, stage = _kept(stored.places[row.row], outputs) if row.row in stored.places else ({}, "")
+    kept, stage = kept_values(stored.places[row.row], outputs) if row.row in stored.places else ({}, "")
     return RecordedRow(
         row.row,
         row.status,
@@ -322,7 +322,7 @@ def _recorded(
     )
 
 
-def _kept(place: Path, outputs: tuple[str, ...]) -> tuple[dict[str, Any], str]:
+def kept_values(place: Path, outputs: tuple[str, ...]) -> tuple[dict[str, Any], str]:
     """The outputs of a row, as its latest checkpoint has them, and the stage that it reached last."""
     checkpoint, _ = read_checkpoint(place)
     if checkpoint is None:
@@ -337,7 +337,7 @@ def _kept(place: Path, outputs: tuple[str, ...]) -> tuple[dict[str, Any], str]:
     found: dict[str, Any] = {}
     for key in outputs:
         with contextlib.suppress(RunError, OSError):  # a large value that is gone
-            if (value := named_value(get, key, _ABSENT)) is not _ABSENT:
+            if (value := row_output(get, key, _ABSENT)) is not _ABSENT:
                 found[key] = value
     outcomes: Mapping[str, str] = checkpoint.get("node_outcomes", {})
     failed = [node for node, outcome in outcomes.items() if outcome == "fail"]
@@ -353,7 +353,7 @@ def _from_memory(result: Any) -> MapRecord:
     rows: list[RecordedRow] = []
     for row, own in zip(result.rows, inputs, strict=True):
         is_read = directory is not None and row.directory and (row.status == "fail" or not result.outputs)
-        kept, stage = _kept(directory / row.directory, names) if directory is not None and is_read else ({}, "")
+        kept, stage = kept_values(directory / row.directory, names) if directory is not None and is_read else ({}, "")
         rows.append(
             RecordedRow(
                 row.row,

@@ -42,6 +42,12 @@ class Checkpoint(Record, frozen=True, kw_only=True):
 # The totals of a run that survive restarts and rewinds, as records keep them (rulings 18, 21).
 
 
+EdgeKey = tuple[str, str, int]
+"""An edge that a run took: its source, its target, its position among the graph's edges."""
+TakenEdge = tuple[str, str, Count, Count]
+"""The same, and the number of times that it was taken."""
+
+
 class SurvivingTotals(Record, frozen=True):
     """The totals that keep bounds effective for the whole run and visit numbers unique."""
 
@@ -56,5 +62,6 @@ class SurvivingTotals(Record, frozen=True):
     #: Of a restart the nodes that had not succeeded before it: a goal gate among them must be executed again (ruling
     #: 45).
     unsatisfied: tuple[str, ...] = ()
+    taken: tuple[TakenEdge, ...] = ()  #: Of a restart: the edges that were taken before it, for their `max_taken`.
     marks: ResultMarks = ResultMarks()  #: Of a restart: what must be said of the results before it (ruling 48).
     instructions: tuple[Instruction, ...] = ()  #: Of a restart: those that no committed prompt had carried before it.

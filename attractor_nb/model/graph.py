@@ -218,6 +218,11 @@ class Edge(_Placed, frozen=True):
         return self.get("loop_restart", bool, False)
 
     @property
+    def max_taken(self) -> int | None:
+        """Number of times that a run may take it, or None for any number."""
+        return self.get("max_taken", int)
+
+    @property
     def is_default(self) -> bool:
         """True if it is taken when nothing else matches (ruling 12)."""
         return self.get("default", bool, False)

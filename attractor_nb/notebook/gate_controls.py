@@ -219,7 +219,8 @@ class GateControls:
         self._problem = HTML()
         row = HBox([*self.buttons.values()], layout=Layout(flex_flow="row wrap", grid_gap="6px"))
         rows = [row.box for row in self._rows]
-        parts = [HTML(_head(question, deadline)), *rows, *self.picks.values(), self.text, row, self._problem]
+        ends = (self.text, row) if is_text else (row, self.text)
+        parts = [HTML(_head(question, deadline)), *rows, *self.picks.values(), *ends, self._problem]
         if materials := _materials(question):
             parts.append(HTML(materials))
         self.box = VBox(parts, layout=Layout(**_CARD))

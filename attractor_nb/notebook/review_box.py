@@ -61,7 +61,7 @@ class ReviewBox(VBox):
         """Make it in the cell that shows it.
 
         Args:
-            evaluation: What is reviewed.
+            evaluation: The evaluation to review.
             path: The file that gets the answers.
 
         Raises:
@@ -143,7 +143,7 @@ class ReviewBox(VBox):
         self._expected.value = words_html(*_shown("expected", expected)) if is_shown else ""
 
     def _output(self) -> Any:
-        """What is judged; a function of the run reads it."""
+        """The judged output; a function of the run reads it."""
         if not callable(self._evaluation.output):
             return self.row.outputs[0]
         try:

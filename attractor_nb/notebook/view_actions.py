@@ -103,6 +103,11 @@ class ShownRun(Protocol):
         ...
 
     @property
+    def id(self) -> str:
+        """The run's id."""
+        ...
+
+    @property
     def logs_root(self) -> Path:
         """Its run directory."""
         ...

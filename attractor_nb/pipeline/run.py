@@ -104,15 +104,16 @@ class RunPast(Execution):
 
         return RunTimeline(self, by)
 
-    def heat(self, by: str = "time") -> HeatMap:
+    def heat(self, by: str = "time", *, waits: bool = True) -> HeatMap:
         """The graph tinted by ``time``, ``tokens``, ``cost``, ``failures`` or ``visits``.
 
         Args:
             by: ``time``, ``tokens``, ``cost``, ``failures`` or ``visits``.
+            waits: Of time, count the waits for people too.
         """
         from attractor_nb.studio.timeline.heat_view import heat  # noqa: PLC0415 - as above
 
-        return heat(self, by)
+        return heat(self, by, waits=waits)
 
     def widget(self) -> Any:
         """The run as one box of ipywidgets: status, drawing, a slider over its steps, and questions.
@@ -208,7 +209,9 @@ class Run(ResumingRun, Forking, RunPast):
 
     @classmethod
     def load(cls, logs_root: str | Path, pipeline: Definition | None = None) -> Run:
-        """A run that was stored, from its directory alone; it needs no owner.
+        """A run, from its directory alone; it needs no owner.
+
+        A run that is under way in this process is returned itself: its gates can be answered, and it can be waited for.
 
         Args:
             logs_root: The run directory.
@@ -220,6 +223,8 @@ class Run(ResumingRun, Forking, RunPast):
         """
         from attractor_nb.pipeline.pipeline import Pipeline  # noqa: PLC0415 - pipelines make runs
         from attractor_nb.runtime.stored_execution import load_execution  # noqa: PLC0415 - loads an engine
+        from attractor_nb.runtime.wired_run import run_under_way  # noqa: PLC0415 - as above
 
+        place = as_path(logs_root)
         with held_interrupts():
-            return cast_run(load_execution(as_path(logs_root), pipeline or Pipeline), cls)
+            return cast_run(run_under_way(place) or load_execution(place, pipeline or Pipeline), cls)

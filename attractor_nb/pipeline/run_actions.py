@@ -9,24 +9,30 @@ from __future__ import annotations
 import json
 import re
 import threading
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.log_folds import overrides_of
-from attractor_nb.errors import AttractorError, OptionError
+from attractor_nb.errors import AttractorError, OptionError, SourceError
 from attractor_nb.handlers.codergen import task_of
+from attractor_nb.languages.dot import parse_dot
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.branch import parts_of
 from attractor_nb.model.child import CHILD_SEPARATOR
+from attractor_nb.model.vocabulary.variables import GOAL, settled
 from attractor_nb.redaction import MARK, redacted
 from attractor_nb.runtime.handles.presenters import name_of
 from attractor_nb.runtime.past import RecordedVisit, read_history
 from attractor_nb.runtime.pins import MODEL_TYPE, check_can_stand_in
 from attractor_nb.studio.history.waiting_gates import load_call
+from attractor_nb.studio.inspect.failure import back_to
+from attractor_nb.views.summary_line import failed_stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from attractor_nb.evaluation import rows_of_runs, saved_rows
+    from attractor_nb.model.graph import Graph, Node
     from attractor_nb.pipeline.run import Run
 
     Begin = Callable[[str, Callable[[], Run]], Run]
@@ -41,6 +47,21 @@ _ODD: Final = re.compile(r"[^\w.-]+")
 """Characters that no file's name has here."""
 _MOST_KEPT: Final = 100
 """Requests whose answers are remembered, so that one that is sent twice is done once."""
+
+
+def _as_written(node: Node, graph: Graph) -> str:
+    """The prompt of a node with ``$goal`` as the source has it, where the goal is all that was put into it."""
+    written = _written_prompts(graph.source.text).get(node.id, "") if graph.goal and graph.source else ""
+    return written if settled(written, GOAL, graph.goal) == node.prompt else node.prompt
+
+
+@lru_cache(maxsize=8)
+def _written_prompts(text: str) -> Mapping[str, str]:
+    """The prompts of a source, by node; empty where it is no DOT text."""
+    try:
+        return {node.id: node.prompt for node in parse_dot(text).nodes.values()}
+    except SourceError:
+        return {}
 
 
 def start_hidden(_title: str, start: Callable[[], Run]) -> Run:
@@ -104,8 +125,8 @@ class InspectorActions:
         message: dict[str, Any] = {"kind": "acted", "call": asked, "node": node, "visit": visit, "branch": branch}
         doing: Mapping[str, Callable[[], dict[str, str] | None]] = {
             "look": lambda: None,
-            "fork": lambda: self._fork(node, visit, request.get("prompt")),
-            "rewind": lambda: self._rewind(node, visit),
+            "fork": lambda: self._fork(*self._target(node, visit, branch), request.get("prompt")),
+            "rewind": lambda: self._rewind(*self._target(node, visit, branch)),
             "pin": lambda: self._pin(node, visit),
             "unpin": lambda: self._unpin(node),
             "tell": lambda: self._tell(node, request.get("text")),
@@ -120,6 +141,13 @@ class InspectorActions:
             message["problem"] = redacted(str(error))
         message["actions"] = self.actions(node, visit, branch)
         return message
+
+    def _target(self, node: str, visit: int | None, branch: str) -> tuple[str, int | None]:
+        """The place to go back to for a stage: of the failed stage of a branch or a child run, what has that."""
+        if self.run.is_done and node == failed_stage(self.run.view, self.run.graph):
+            at = back_to(node, branch)
+            return (node, visit) if at == node else (at, None)
+        return node, visit
 
     # -- doing ---------------------------------------------------------------------------------------
 
@@ -170,12 +198,14 @@ class InspectorActions:
         return {"words": receipt.words, "call": self._line(f"tell({_arguments(node, None)}, {said})")}
 
     def _save(self, node: str, visit: int | None, branch: str) -> dict[str, str]:
-        row = self._row_of(node, visit, branch)
+        at, at_visit = self._target(node, visit, branch)
+        branch = branch if at == node else ""
+        row = self._row_of(at, at_visit, branch)
         if row is None:
-            why = self._known(node, visit, branch)[2]
-            raise OptionError(why or f"{node} has no answer to be saved", hint="save a stage of a run that has ended")
-        file, at = row
-        return {"words": str(saved_rows.save_rows(self.run, file, **at)), "call": self._save_line(file, at)}
+            why = self._known(at, at_visit, branch)[2]
+            raise OptionError(why or f"{at} has no answer to be saved", hint="save a stage of a run that has ended")
+        file, answer = row
+        return {"words": str(saved_rows.save_rows(self.run, file, **answer)), "call": self._save_line(file, answer)}
 
     # -- what can be done ----------------------------------------------------------------------------
 
@@ -191,7 +221,12 @@ class InspectorActions:
             ``prompt``, as the calls take it, or None where there is none to be edited; and for ``fork``,
             ``rewind`` and ``pin``: ``call``, and ``why`` it cannot be done, or empty. ``is_pinned`` says
             which of both the last one is. ``save`` is there when the run has ended: its ``call`` and ``file``.
+            ``at`` is there for the failed stage of a branch or a child run: the node where ``fork`` and
+            ``rewind`` go back.
         """
+        at, at_visit = self._target(node, visit, branch)
+        if at != node:
+            return {**self.actions(at, at_visit), "prompt": None, "at": at}
         known, latest, why = self._known(node, visit, branch)
         at = _arguments(node, None if known is latest or known is None else known.record.number)
         name = name_of(self.run) or "run"
@@ -290,7 +325,7 @@ class InspectorActions:
             if (changed := overrides_of(before).prompts.get(node)) is not None:
                 return changed
         is_model = self.run.graph.handler_types[node] == MODEL_TYPE
-        return task_of(planned) if is_model else planned.prompt or None
+        return _as_written(planned, self.run.graph) or (task_of(planned) if is_model else None)
 
     def _line(self, call: str, into: str = "") -> str:
         """A call of the run by the name that the user has for it; one that has none is loaded first."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Never, overload
 
@@ -22,7 +21,7 @@ from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
 from attractor_nb.storage.run_index import list_runs
 from attractor_nb.storage.run_listing import RunSummary, change_tags, remove_run
 from attractor_nb.studio.history.history_table import Filter, history_table
-from attractor_nb.views.table import DisplayedTable, Table
+from attractor_nb.views.table import DisplayedTable, Table, required_pandas
 
 if TYPE_CHECKING:
     from datetime import date
@@ -45,7 +44,7 @@ class RunRow(Resumable):
             RunNotFound: It is none any more.
             CheckpointCorrupt: It is damaged; says what can be saved.
         """
-        if self.kind == "map":
+        if self.is_map:
             return runs(self.logs_root)
         from attractor_nb.pipeline.run import Run  # noqa: PLC0415 - a list needs no engine
 
@@ -146,7 +145,7 @@ class RunTable(DisplayedTable, Sequence[RunRow]):
             tag: A tag, or several that it must all have.
             since: When it began, or later: a time, ``"2026-11-01"``, or an age as ``"24h"``.
             text: Occurs in any column.
-            kind: ``run`` or ``map``.
+            kind: ``run``, ``map`` or ``evaluation``.
             **unknown: Any other keyword: an error that names the nearest condition.
 
         Raises:
@@ -208,11 +207,7 @@ class RunTable(DisplayedTable, Sequence[RunRow]):
         Raises:
             OptionError: pandas is not installed.
         """
-        try:
-            pandas: Any = import_module("pandas")  # not a dependency
-        except ImportError:
-            hint = "pip install pandas; without it: [row.status for row in runs()]"
-            raise OptionError("to_frame() needs pandas, which is not installed", hint=hint) from None
+        pandas = required_pandas()
         frame = pandas.DataFrame([_record(row) for row in self], columns=list(_record_names()))
         for name in ("start_time", "end_time"):
             frame[name] = pandas.to_datetime(frame[name], utc=True)
@@ -228,7 +223,7 @@ class RunTable(DisplayedTable, Sequence[RunRow]):
         return lasting._repr_mimebundle_(include, exclude)
 
     def _notes(self) -> list[str]:
-        stopped = next((index for index, row in enumerate(self) if row.is_resumable and row.kind == "run"), None)
+        stopped = next((index for index, row in enumerate(self) if row.is_resumable and not row.is_map), None)
         if stopped is None:
             return []
         status, place = self[stopped].status, self[stopped].logs_root.as_posix()

@@ -11,9 +11,11 @@ import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attractor_nb.decisions.history.journal import Journal
+from attractor_nb.decisions.log_history import later_sessions
 from attractor_nb.engine.event_stream import EventFeed, EventStream
 from attractor_nb.errors import NoSuchGate, RunInterrupted, RunNotFound
 from attractor_nb.lazy_imports import later
+from attractor_nb.model.events import PipelineRewound
 from attractor_nb.model.states import RunStatus, recorded_status, shown_status
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.handles.handle import SLICE_SECONDS, Handle, HandleJob
@@ -25,14 +27,14 @@ from attractor_nb.storage.stored_run import has_event_log, read_run
 from attractor_nb.views.display import DisplayedPicture
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from attractor_nb.engine.debug_control import Debugging
     from attractor_nb.engine.gates import Gate, Gates
     from attractor_nb.engine.handler_calls import Failures
     from attractor_nb.engine.instruction_inbox import Instructions
-    from attractor_nb.model.events import EventObserver
+    from attractor_nb.model.events import Event, EventObserver, PipelineResumed
     from attractor_nb.model.outcome import Outcome
     from attractor_nb.model.stop import Stop
     from attractor_nb.protocols import Interviewer
@@ -99,6 +101,7 @@ class Execution(DisplayedPicture, Handle[RunResult]):
         self._debugging = debugging
         self._failures = failures
         self._instructions = instructions
+        self._continuation: tuple[str, Execution] | None = None
 
     # -- looking -------------------------------------------------------------------------------------
 
@@ -181,7 +184,7 @@ class Execution(DisplayedPicture, Handle[RunResult]):
                 f"nothing of run {self.id} is stored, so its history cannot be read",
                 hint='run it with durability="fast" or "full"',
             )
-        return Journal(read_run(self.logs_root).events, self.graph.mirrored())
+        return Journal(own_events(self, read_run(self.logs_root).events), self.graph.mirrored())
 
     def changes(self) -> Changes:
         """The changes so far of a run with ``isolation="worktree"``: files and diff, by its branch.
@@ -333,12 +336,38 @@ class Execution(DisplayedPicture, Handle[RunResult]):
 
     def __str__(self) -> str:
         waiting = ", ".join(f"`{gate.stage}`" for gate in self.gates)
-        text = "\n".join([summary_line.run_summary(self.view, self.graph, name=name_of(self)), *map(str, self.stops)])
+        lines = [summary_line.run_summary(self.view, self.graph, name=name_of(self)), *map(str, self.stops)]
+        text = "\n".join([*lines, *self._continued_words()])
         return f"{text}\ngate {waiting} waits for an answer" if waiting else text
+
+    def _continued_words(self) -> list[str]:
+        """The line that another handle of this process continued the run; none for the latest handle."""
+        if self._continuation is None:
+            return []
+        how, run = self._continuation
+        now = name_of(run) or f'Run.load("{self.logs_root}")'
+        return [redacted(f"this handle shows its own end; the run was {how} since, and {now} shows that")]
 
 
 def _nothing() -> None:
     """Stop what was never begun."""
+
+
+def note_continuation(run: Execution, how: str, continued: Execution) -> None:
+    """Note that a handle was continued: ``how`` says by what, for its words."""
+    run._continuation = how, continued  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - no name that people call
+
+
+def continuations(run: Execution, events: Sequence[Event]) -> list[PipelineResumed | PipelineRewound]:
+    """The records with which other handles continued the run of an ended one, oldest first."""
+    last = run._followed.known.last if run.is_done else None  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - no name that people call
+    return [] if last is None else later_sessions(events, last)
+
+
+def own_events(run: Execution, events: Sequence[Event]) -> Sequence[Event]:
+    """The events of a log for a handle: all, or those until a rewind after its end, which sets aside what it shows."""
+    rewound = next((event for event in continuations(run, events) if isinstance(event, PipelineRewound)), None)
+    return events if rewound is None else [event for event in events if event.sequence < rewound.sequence]
 
 
 def child_places(run: Execution) -> Mapping[str, Execution | Path]:

@@ -15,12 +15,13 @@ from attractor_nb.decisions.history.route_explanation import (
     RouteReasons,
     all_route_reasons,
     route_reasons_of,
-    seen_at_commits,
+    views_at_commits,
 )
 from attractor_nb.decisions.planning.plan import Plan, compile_plan
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.errors import RunNotFound
-from attractor_nb.model.events import Event, PipelineRestarted, PipelineRewound, StageEnd, StageStarted
+from attractor_nb.model.events import Event, PipelineRestarted, PipelineResumed, PipelineRewound, StageEnd, StageStarted
+from attractor_nb.runtime.execution import continuations, own_events
 from attractor_nb.runtime.handles.recorded_state import (
     MAX_RESTART_HOPS,
     StoredValues,
@@ -33,10 +34,10 @@ from attractor_nb.storage.stages.branch_directories import BranchNames, places_o
 from attractor_nb.storage.stored_run import StoredRun, has_event_log, read_run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from attractor_nb.decisions.routing import ConditionOutcome
+    from attractor_nb.decisions.history.route_explanation import CommitView
     from attractor_nb.model.graph import Graph
     from attractor_nb.runtime.execution import Execution
 
@@ -66,14 +67,16 @@ class RecordedDirectory:
     Attributes:
         root: The directory.
         stored: What it holds.
-        events: All of its log.
+        events: All of its log; for a handle that a rewind passed over, those until the rewind.
+        later: The record with which another handle continued after the end of this one, or None.
     """
 
     def __init__(self, stored: StoredRun, graph: Graph, stamp: tuple[int, ...]) -> None:
         """Take what was read; the stamp of its log is from before that (``stamp_of``)."""
         self.stored = stored
         self.root = stored.logs_root
-        self.events = self.stored.events
+        self.events: Sequence[Event] = self.stored.events
+        self.later: PipelineResumed | PipelineRewound | None = None
         self._base = graph.mirrored()
         self._values = StoredValues(self.root)
         self._stamp = stamp
@@ -122,12 +125,12 @@ class RecordedDirectory:
 
     @cached_property
     def _latest(self) -> dict[tuple[str, str], tuple[int, int]]:
-        started = (event for event in self.events if isinstance(event, StageStarted))
+        started = (event for event in self.stored.events if isinstance(event, StageStarted))
         return {(event.branch, event.name): (event.visit, event.attempt) for event in started}
 
     @cached_property
     def _branch_names(self) -> BranchNames:
-        return BranchNames(places_of(self.events))
+        return BranchNames(places_of(self.stored.events))
 
     def files_of(self, record: VisitRecord, attempt: int) -> Path:
         """The directory of an attempt's files: the stage's own for its latest attempt, else one beneath."""
@@ -155,7 +158,12 @@ class RunHistory:
         """Read the logs."""
         self.directories = _read_all(run)
         self._graph = run.graph
-        self._seen: dict[Journal, dict[int, ConditionOutcome]] = {}
+        self._views: dict[Journal, dict[int, CommitView]] = {}
+
+    @property
+    def later(self) -> PipelineResumed | PipelineRewound | None:
+        """The record with which another handle continued the run after the end of this one; None without one."""
+        return next((one.later for one in self.directories if one.later is not None), None)
 
     @cached_property
     def plan(self) -> Plan:
@@ -193,10 +201,10 @@ class RunHistory:
         commit = visit.record.commit
         if commit is None:
             return None
-        seen = self._seen.get(visit.journal)
-        if seen is None:
-            seen = self._seen[visit.journal] = seen_at_commits(self.plan, visit.journal)
-        return route_reasons_of(self.plan, visit.journal, commit, seen[commit.sequence], visit.place.resolve)
+        views = self._views.get(visit.journal)
+        if views is None:
+            views = self._views[visit.journal] = views_at_commits(self.plan, visit.journal)
+        return route_reasons_of(self.plan, visit.journal, commit, views[commit.sequence], visit.place.resolve)
 
     def explained(self) -> Iterator[tuple[RecordedDirectory, StageEnd, RouteReasons]]:
         """Each commit that counts, with why the stage was left as it was."""
@@ -243,16 +251,23 @@ def stamp_of(root: Path) -> tuple[int, ...]:
 
 def _read_all(run: Execution) -> list[RecordedDirectory]:
     """The directories of a run, from its first to its last."""
+
+    def read(root: Path) -> RecordedDirectory:
+        found = RecordedDirectory.read(root, run.graph)
+        found.later = next(iter(continuations(run, found.events)), None)
+        found.events = own_events(run, found.events)
+        return found
+
     loaded = _LOADED.get(run)
-    found = [loaded if loaded and loaded.is_current else RecordedDirectory.read(run.logs_root, run.graph)]
+    found = [loaded if loaded and loaded.is_current else read(run.logs_root)]
     for _ in range(MAX_RESTART_HOPS):
         before = found[0].before
         if before is None:
             break
-        found.insert(0, RecordedDirectory.read(before, run.graph))
+        found.insert(0, read(before))
     for _ in range(MAX_RESTART_HOPS):
         after = found[-1].after
         if after is None:
             break
-        found.append(RecordedDirectory.read(after, run.graph))
+        found.append(read(after))
     return found

@@ -23,6 +23,8 @@ from attractor_nb.storage.memory_store import MemoryRunStore
 from attractor_nb.storage.run_store import DirectoryRunStore
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from attractor_nb.engine.gates import Gate, Gates
     from attractor_nb.engine.runner import Runner
     from attractor_nb.model.events import Event
@@ -198,6 +200,12 @@ def runs_under_way() -> tuple[Execution, ...]:
     """The runs whose engine works here, oldest first."""
     with _lock:
         return tuple(_under_way.values())
+
+
+def run_under_way(logs_root: Path) -> Execution | None:
+    """The run of a directory whose engine works here; None if it is stored alone."""
+    place = logs_root.absolute()
+    return next((run for run in runs_under_way() if run.logs_root.absolute() == place), None)
 
 
 def tell(run: Execution, gate: Gate | None, event: Event | None) -> None:

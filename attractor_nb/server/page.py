@@ -79,7 +79,9 @@ def page_file(path: str, *, is_proxied: bool = False) -> PageFile:
 def policy(*, is_proxied: bool = False) -> str:
     """The content security policy of the page: its own script, its own sheet, those of our drawings, its server."""
     # The sheets that drawings bring along: they are ours, and the same in every drawing of a kind.
-    kinds = drawing_css(), timeline_css(), comparison_css()
+    from attractor_nb.evaluation.on_graph import evaluation_css  # noqa: PLC0415 - see serving.py
+
+    kinds = drawing_css(), timeline_css(), comparison_css(), evaluation_css()
     sheets = " ".join(f"'sha256-{_digest(sheet)}'" for sheet in kinds)
     frames = "'self'" if is_proxied else "'none'"
     return "; ".join(

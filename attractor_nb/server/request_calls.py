@@ -9,13 +9,14 @@ import hashlib
 import os
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from filelock import FileLock, Timeout
 from pydantic import ValidationError as ShapeError
 
 from attractor_nb.errors import AttractorError
+from attractor_nb.server.map_pages import MapPages
 from attractor_nb.server.replies import JSON_TYPE, Problem, Reply
 from attractor_nb.server.server_runs import made_server_place
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file, write_whole
@@ -48,6 +49,7 @@ class ServerState:
     streams: Streams
     tickets: Tickets
     documents: DocumentFolder | None = None
+    pages: MapPages = field(default_factory=MapPages)  #: The pages of maps that were read last.
 
 
 @dataclass(frozen=True, slots=True)

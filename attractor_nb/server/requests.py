@@ -187,13 +187,33 @@ class RowsQuery(ListQuery):
 
 
 class MapQuery(ListQuery):
-    """A query for rows of a map; those that failed come first."""
+    """A query for rows of a map or an evaluation; those that failed come first."""
 
     words: Annotated[str, Field(max_length=500)] = Field(
         default="", description="Only rows that have each of these words, in capitals or not."
     )
-    status: Literal["", "success", "fail", "interrupted", "not_started", "running"] = ""
-    with_page: bool = Field(default=False, description="Add the parts of the page: facts, drawing, table.")
+    status: Literal[
+        "",
+        "success",
+        "fail",
+        "failed",
+        "interrupted",
+        "not_started",
+        "not started",
+        "running",
+        "passed",
+        "scored",
+        "unmeasured",
+    ] = Field(default="", description="Only rows of this status; of an evaluation passed, failed, unmeasured, scored.")
+    way: Annotated[str, Field(max_length=500)] = Field(
+        default="", description="Only rows behind a part of the drawing: one of the page's ways."
+    )
+    sort: Annotated[int, Field(ge=-1, le=10_000)] = Field(
+        default=-1, description="The column of the table that they are sorted by; -1 for failures first."
+    )
+    descending: bool = False
+    with_page: bool = Field(default=False, description="Add the parts of the page: summary, drawing, notes.")
+    with_table: bool = Field(default=False, description="Add the rows as values of the page's table.")
 
 
 class MapComparisonQuery(ListQuery):

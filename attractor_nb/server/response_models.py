@@ -157,38 +157,47 @@ class MapFacts(Sent):
     usage: Plain
 
 
-class MapChoice(Sent):
-    """A status of rows that the page offers to filter by."""
-
-    status: str
-    words: str
-
-
 class MapParts(Sent):
-    """The parts of the page of a map, as HTML and SVG without script."""
+    """The parts of the page of a map, an evaluation or a comparison; HTML and SVG in them have no script."""
 
+    title: str
     line: str
-    facts: str
+    summary: str
     drawing: str
-    table: str
-    choices: list[MapChoice]
-    notes: list[str]
+    words: list[str] = Field(description="Lines below the drawing.")
+    notes: list[str] = Field(description="Lines below the table.")
+    ways: list[str] = Field(description="The parts of the drawing that choose rows.")
+
+
+class MapTable(Sent):
+    """A part of the rows as values of the page's table."""
+
+    columns: list[list[Any]] = Field(description="Heading, class, and the characters that it asks for.")
+    looks: list[list[str]] = Field(description="Class and status of rows.")
+    choices: dict[str, int] = Field(description="The number of rows by status.")
+    rows: list[list[Any]] = Field(description="Place, look, run and address of a row, then its cells.")
+    found: int
+    total: int
+    offset: int
 
 
 class MapState(MapFacts):
-    """A map, and a part of its rows; ``found`` is the number of rows that fit the query."""
+    """A map or an evaluation, and a part of its rows; ``found`` is the number of rows that fit the query."""
 
     id: str
+    kind: str = Field(description="``map`` or ``evaluation``.")
+    headline: str = Field(description="The verdict of an evaluation; else empty.")
     is_live: bool
     total: int
     found: int
     offset: int
     rows: list[Plain]
     page: MapParts | None = None
+    table: MapTable | None = None
 
 
 class MapComparisonState(Sent):
-    """Two maps: all that differs, and a part of the rows that do; ``page`` is HTML without script."""
+    """Two maps: all that differs, and a part of the rows that do."""
 
     id: str
     other: str
@@ -202,7 +211,8 @@ class MapComparisonState(Sent):
     offset: int
     rows: list[Plain]
     headlines: list[str]
-    page: str = ""
+    page: MapParts | None = None
+    table: MapTable | None = None
 
 
 class Choice(Sent):

@@ -41,6 +41,7 @@ from attractor_nb.storage.map_directory import MAP_NAME, row_number
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.run_listing import (
     ENDED_FILES,
+    KINDS,
     LASTING,
     MAP_FILES,
     MAX_TAGS,
@@ -72,7 +73,7 @@ SUMMARY_NAMES: Final = (
     *("tags", "marks", "lineage", "note"),
 )
 """Stored part of a summary: all but its paths, which index and dependencies know, and its owner: it has none."""
-_FORM: Final = b'{"schema_version":3,"checksum":"%b"}\n'
+_FORM: Final = b'{"schema_version":4,"checksum":"%b"}\n'
 """The first line. The version is another one as soon as a line of the list is made in another way."""
 _TEXTS: Final = itemgetter("run_id", "pipeline_name", "start_time", "lineage", "note")
 _FILES: Final[dict[str, tuple[str, ...]]] = {"ended": ENDED_FILES, "run": RUN_FILES, "map": MAP_FILES}
@@ -144,7 +145,7 @@ def _dependencies(word: str, places: tuple[str, ...], asks_lock: object) -> Depe
 
 def _summary(path: Path, dependencies: Dependencies, plain: dict[str, Any]) -> RunSummary:
     _check({*map(type, _TEXTS(plain))} == {str})
-    _check(plain["status"] in LASTING and plain["kind"] in {"run", "map"})
+    _check(plain["status"] in LASTING and plain["kind"] in KINDS)
     _check(plain["end_time"] is None or type(plain["end_time"]) is str)
     plain["marks"] = ResultMarks.from_plain(plain["marks"])
     duration, stages, usage = plain["duration"], plain["stages"], plain["usage"]

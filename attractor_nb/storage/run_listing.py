@@ -42,7 +42,7 @@ from attractor_nb.storage.manifest_file import (
     current_status,
     read_manifest,
 )
-from attractor_nb.storage.map_directory import INPUTS_NAME, MAP_NAME, read_map
+from attractor_nb.storage.map_directory import INPUTS_NAME, MAP_NAME, is_evaluation, read_map
 from attractor_nb.storage.run_directory import SHOWN_NAME, SOURCE_NAME, STATUS_NAME, VISITS_NAME, RunDirectory
 from attractor_nb.storage.sealed_file import previous_name, unseal
 from attractor_nb.storage.stages.stage_directories import RUN_ENTRIES, StageNames, recorded_attempt
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 # The manifest is rewritten by the run's owner, so a tag of another process would be lost there. Tagging needs no
 # ownership; of two concurrent writers the later one wins.
 
+KINDS: Final = ("run", "map", "evaluation")
 TAGS_NAME: Final = ".tags.json"
 """No directory of a stage begins with a dot."""
 MAX_TAGS: Final = 50
@@ -144,7 +145,7 @@ class RunSummary:
     end_time: str | None  #: ISO 8601 UTC, or None while it is active.
     #: ``pid``, ``host``, ``since`` and ``token`` of the owner, while there is one.
     owner: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    kind: str = "run"  #: ``run`` or ``map``.
+    kind: str = "run"  #: ``run``, ``map``, or ``evaluation``: a map whose rows are scored.
     duration: float | None = None  #: Seconds of running time by its latest end; None when that is not known.
     stages: int | None = None  #: Stages committed, of a map its rows; None when that is not known.
     usage: Usage | None = None  #: Usage of model calls; None when that is unknown.
@@ -159,6 +160,11 @@ class RunSummary:
     def current_directory(self) -> Path:
         """The current directory of the run, with its open questions."""
         return self.restart_root or self.logs_root
+
+    @property
+    def is_map(self) -> bool:
+        """True for a map, scored or not; its rows are runs."""
+        return self.kind != "run"
 
     @property
     def mark(self) -> str:
@@ -295,7 +301,7 @@ def _summary_of_map(path: Path) -> tuple[RunSummary, Dependencies | None]:
         str(facts.get("start_time", "")),
         facts.get("end_time"),
         read_owner(path) if owned else {},
-        kind="map",
+        kind="evaluation" if is_evaluation(path) else "map",
         stages=len(facts["rows"]),
         tags=tags,
         marks=ResultMarks.of_facts(facts),

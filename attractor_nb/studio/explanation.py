@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.history.looping import LoopReport, explain_looping
 from attractor_nb.errors import OptionError
+from attractor_nb.model.events import PipelineRewound
 from attractor_nb.model.texts import did_you_mean
 from attractor_nb.redaction import redacted
-from attractor_nb.runtime.past import read_history
+from attractor_nb.runtime.past import RunHistory, read_history
 from attractor_nb.studio.inspect.inspect_run import inspect_stage
 from attractor_nb.studio.inspect.inspection_view import reason_html, reason_text
 from attractor_nb.views.display import Displayed
@@ -170,7 +171,7 @@ def explain(run: Execution, node: str | None = None, visit: int | None = None) -
         )
         for _, commit, reasons in past.explained()
     )
-    return PathExplanation(steps, redacted(_ending(run)), run.mark)
+    return PathExplanation(steps, redacted(_ending(run) + _later_words(past)), run.mark)
 
 
 def explain_loop(run: Execution, node: str, branch: str = "") -> LoopExplanation:
@@ -191,6 +192,15 @@ def explain_loop(run: Execution, node: str, branch: str = "") -> LoopExplanation
 
 def _marked(sentence: str, mark: str) -> str:
     return f"{sentence} ({mark})" if mark else sentence
+
+
+def _later_words(past: RunHistory) -> str:
+    """The continuation of the run by another handle; empty without one."""
+    later = past.later
+    if later is None:
+        return ""
+    how = f"rewound to before {later.node}" if isinstance(later, PipelineRewound) else "resumed"
+    return f"; it was {how} since, and Run.load(…) shows that"
 
 
 def _ending(run: Execution) -> str:

@@ -21,6 +21,7 @@ from attractor_nb.model.events import (
     ChildStarted,
     Event,
     ParallelBranchStarted,
+    PipelineCompleted,
     PipelineRewound,
     PipelineStarted,
     StageEnd,
@@ -94,7 +95,7 @@ def replay_of(graph: Graph, events: Sequence[Event]) -> dict[str, Any]:
                 "at": round(latest, 3),
                 "type": inner.type,
                 "node": CHILD_SEPARATOR.join((*path, inner.node_id)).removesuffix(CHILD_SEPARATOR),
-                "words": one_line(redacted(inner.description))[:WORDS_CHARS],
+                "words": _words(inner),
                 "delta": delta,
                 **_facts(inner),
                 **_context_facts(event, values, now),
@@ -102,6 +103,12 @@ def replay_of(graph: Graph, events: Sequence[Event]) -> dict[str, Any]:
         )
         values = now
     return {"started": started, "seconds": round(latest, 3), "base": base, "frames": frames}
+
+
+def _words(event: Event) -> str:
+    """An event in a line; the time of its end is beside the slider."""
+    words = "pipeline completed" if isinstance(event, PipelineCompleted) else redacted(event.description)
+    return one_line(words)[:WORDS_CHARS]
 
 
 def view_at(events: Sequence[Event], count: int) -> RunView:

@@ -53,8 +53,9 @@ const pageValues = JSON.parse(document.getElementById("values").textContent);
 CALL(staticHost(pageValues), document.getElementById("view"));
 document.getElementById("static").open = false;
 """
-_TABLE_BOOT: Final = """
-CALL(document.getElementById("view"));
+_ROWS_ENTRY: Final = "rows_page"
+_ROWS_BOOT: Final = """
+makeRowsPage(document.getElementById("view"));
 """
 _UNSAFE_JSON: Final = {char: f"\\u{ord(char):04x}" for char in "<>&"}
 
@@ -157,17 +158,16 @@ def page(title: str, line: str, entry: str, call: str, values: Mapping[str, Any]
     return _page(title, line, entry, code, parts)
 
 
-def table_page(title: str, line: str, entry: str, call: str, body: Markup) -> str:
-    """A separate page whose content is in it, and which a script helps to look through.
+def table_page(title: str, line: str, body: Markup) -> str:
+    """A separate page whose content is in it, and whose rows a script shows.
 
     Args:
-        line: A line below.
-        entry: The module of the front-end that helps.
-        call: Its function, which is given the content's element.
+        title: Its heading.
+        line: Lines below.
         body: The content, in the classes of the front-end.
     """
     content = (element("div", {"class": "attractor-ui", "id": "view"}, body), Markup("</main>"))
-    return _page(title, line, entry, _code(entry, _TABLE_BOOT.replace("CALL", call)), content)
+    return _page(title, line, _ROWS_ENTRY, _code(_ROWS_ENTRY, _ROWS_BOOT), content)
 
 
 def _page(title: str, line: str, entry: str, code: str, content: Iterable[Markup]) -> str:

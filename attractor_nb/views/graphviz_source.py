@@ -20,7 +20,7 @@ from attractor_nb.extras import find_program, install_command
 from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.model.vocabulary.shapes import DEFAULT_SHAPE, SHAPE_TO_TYPE
 from attractor_nb.model.vocabulary.value_forms import FOR_EACH_TYPE
-from attractor_nb.views.drawings.drawing import edge_tooltip, node_tooltip
+from attractor_nb.views.drawings.drawing import bound_text, edge_tooltip, node_tooltip
 from attractor_nb.views.drawings.theme import LIGHT
 from attractor_nb.views.markup import clean
 from attractor_nb.views.metrics import wrap
@@ -155,7 +155,7 @@ def _node(graph: Graph, node: Node) -> dict[str, str]:
 
 def _edge(edge: Edge) -> dict[str, str]:
     """Label and, below it, condition: a printed page has no tooltips."""
-    label = "\n".join(_lines(text) for text in (edge.label, edge.condition) if text.strip())
+    label = "\n".join(_lines(text) for text in (edge.label, edge.condition, bound_text(edge)) if text.strip())
     tooltip = edge_tooltip(edge, 0, "")
     return {
         **({"label": label, "labeltooltip": tooltip} if label else {}),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.model.states import NodeStatus
-from attractor_nb.views.drawings.drawing import SHAPE_OF_TYPE
+from attractor_nb.views.drawings.drawing import SHAPE_OF_TYPE, bound_text
 from attractor_nb.views.drawings.theme import LIGHT
 from attractor_nb.views.markup import clean
 from attractor_nb.views.outlines import Shape
@@ -97,7 +97,7 @@ def _lines(graph: Graph, view: RunView | None = None) -> Iterator[str]:
     edges = {} if view is None else view.edges.copy()
     taken = {index for index, edge in edges.items() if edge.passes}
     for index, edge in enumerate(graph.edges):
-        caption = edge.label or edge.condition
+        caption = " ".join(filter(None, (edge.label or edge.condition, bound_text(edge))))
         label = f'|"{_text(caption)}"|' if caption.strip() else ""
         arrow = "==>" if index in taken else "-->"
         yield f"  {names[edge.source]} {arrow}{label} {names[edge.target]}"

@@ -87,8 +87,8 @@ def wrap(
 ) -> tuple[str, ...]:
     """The text in lines of at most ``width`` pixels; the last one ends in an ellipsis when more follows.
 
-    Line breaks in the text are kept. Words are broken only when one alone is too wide; text without
-    spaces, as in Chinese or Japanese, breaks between characters.
+    Line breaks in the text are kept. Words are broken only when one alone is too wide, behind a sign such as ``.`` or
+    ``=`` if it has one there; text without spaces, as in Chinese or Japanese, breaks between characters.
 
     >>> wrap("Review the plan with care", 80, 12, max_lines=2)
     ('Review the', 'plan with care')
@@ -116,6 +116,10 @@ def wrap(
     return (*lines[: max_lines - 1], last.rstrip(ELLIPSIS).rstrip() + ELLIPSIS)
 
 
+_JOINTS: Final = (".&|/", "=_-,:")
+"""Signs behind which a word is broken; the second ones where it has none of the first."""
+
+
 def _broken(word: str, width: float, size: float, *, is_mono: bool, is_bold: bool) -> list[str]:
     """A word in pieces that fit."""
     pieces: list[str] = []
@@ -123,8 +127,11 @@ def _broken(word: str, width: float, size: float, *, is_mono: bool, is_bold: boo
     for char in word:
         advance = text_width(char, size, is_mono=is_mono, is_bold=is_bold)
         if piece and used + advance > width and advance and not piece.endswith(_JOINER):
-            pieces.append(piece)
-            piece, used = "", 0.0
+            ends = (1 + max(map(piece.rfind, signs)) for signs in _JOINTS)
+            end = next((end for end in ends if 3 * end > len(piece)), len(piece))
+            pieces.append(piece[:end])
+            piece = piece[end:]
+            used = text_width(piece, size, is_mono=is_mono, is_bold=is_bold)
         piece += char
         used += advance
     return [*pieces, piece]

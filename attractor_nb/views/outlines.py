@@ -102,8 +102,6 @@ class Scene:
     panels: tuple[Panel, ...] = ()  #: Subgraphs and lanes, outer ones before inner ones.
     direction: Direction = Direction.DOWN  #: Direction of the flow.
     unframed: int = 0  #: Number of subgraphs without a panel, because the drawing is too large for theirs.
-    #: Longest flow to the side, in pixels, before it continues in the next row; 0 for any.
-    longest: float = 0.0
 
     def without_texts(self) -> Scene:
         """The same for sizes without the text; most letters change none."""
@@ -192,7 +190,7 @@ def sign_places(box: Box) -> tuple[float, float, float]:
         case Shape.HOUSE:
             return SIGN_PLACE - x, x - SIGN_PLACE, ROOF + 7.5 - y
         case Shape.FAN_OUT | Shape.FAN_IN:
-            return SIGN_PLACE - x, x - SIGN_PLACE, top + 3
+            return SIGN_PLACE + 3 - x, x - SIGN_PLACE - 3, top + 3
         case Shape.START | Shape.EXIT:
             return 13.5 - x, x - 13.5, -0.5
         case _:

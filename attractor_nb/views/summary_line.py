@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.bounds import MAP_BOUNDS
+from attractor_nb.model.child import CHILD_SEPARATOR
 from attractor_nb.model.states import PAUSED, NodeStatus, RunStatus
 from attractor_nb.views.state import RunView, so_far
 from attractor_nb.views.table import one_line
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph
     from attractor_nb.model.outcome import Usage
 
+_PASSING_TYPES: Final = frozenset({"start", "exit", "conditional"})
+"""Handler types that do no work of their own: what fails there has failed before."""
 _SILENT_TYPES: Final = frozenset({"start", "exit", "conditional", "parallel", "parallel.fan_in"})
 """Handler types whose results are not worth a look."""
 
@@ -63,6 +66,33 @@ def _next_step(view: RunView, graph: Graph, name: str, handle: str) -> str:
         if state.status in wanted and node_id in graph.nodes and graph.handler_types[node_id] not in _SILENT_TYPES
     ]
     return f'see {name}["{max(reached)[1]}"]' if reached else ""
+
+
+def failed_stage(view: RunView, graph: Graph) -> str:
+    """The stage in which a run failed: the path of its node, through child runs (``review>draft``); empty for none.
+
+    Of a fan-out it is the stage of a branch. A run that was stopped because a stage could not be executed has one, too.
+    """
+    if view.is_unmeasured and view.next_node in graph.nodes:
+        return view.next_node
+    if view.status is not RunStatus.FAIL:
+        return ""
+    failed = {
+        name: state.since
+        for name, state in view.nodes.copy().items()
+        if state.status is NodeStatus.FAIL and name in graph.nodes and graph.handler_types[name] not in _PASSING_TYPES
+    }
+    if not failed:
+        return ""
+    latest = max(failed, key=lambda name: failed[name])
+    branches = [branch for branch in view.branches.copy().values() if branch.path.startswith(f"{latest}/")]
+    if in_branch := [name for branch in branches for name in branch.nodes if name in failed]:
+        latest = max(in_branch, key=lambda name: failed[name])
+    child, below = view.children.get(latest), graph.children.get(latest)
+    if child is None or below is None or latest in view.items:
+        return latest
+    inner = failed_stage(child.view, below)
+    return f"{latest}{CHILD_SEPARATOR}{inner}" if inner else latest
 
 
 def duration_text(seconds: float) -> str:
@@ -144,6 +174,8 @@ def status_line(view: RunView, graph: Graph, *, started: float, now: float) -> d
         line["elapsed"] = round(view.duration, 3)
         if view.status is not RunStatus.SUCCESS:
             line["node"] = view.next_node or view.reason
+        if failed := failed_stage(view, graph):
+            line["failed"] = failed
     else:
         line["elapsed"] = round(max(0.0, now - started), 3) if started else 0.0
     if active and not view.status.is_ended:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
+from attractor_nb.errors import OptionError
 from attractor_nb.model.texts import shown
 from attractor_nb.views.display import Displayed
 from attractor_nb.views.drawings.theme import Theme, root_class
@@ -101,6 +103,18 @@ def stacked_html(headlines: Sequence[str], parts: Sequence[Table | Markup]) -> s
         *(element("div", None, Markup(part.to_html()) if isinstance(part, Table) else part) for part in parts),  # noqa: S704 - by our own builder
     ]
     return str(element("div", {"class": f"attractor-compare {root_class()} auto"}, *body))
+
+
+def required_pandas() -> Any:
+    """The module pandas, for a method ``to_frame``.
+
+    Raises:
+        OptionError: It is not installed.
+    """
+    try:
+        return import_module("pandas")  # optional, and slow to import
+    except ImportError:
+        raise OptionError("to_frame() needs pandas, which is not installed", hint="pip install pandas") from None
 
 
 def _heading(column: Column) -> Markup:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Self
 from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.views.display import Displayed
-from attractor_nb.views.drawings.drawing import AGAIN, TIMES, detail_of
+from attractor_nb.views.drawings.drawing import AGAIN, TIMES, bound_text, detail_of
 from attractor_nb.views.state import AttemptSpending, EdgeState, NodeState, RunView
 from attractor_nb.views.summary_line import usage_words
 from attractor_nb.views.table import Column, Table, aligned, one_line
@@ -169,6 +169,8 @@ def _route_text(edge: Edge, passes: int) -> str:
         parts.append(f'"{one_line(edge.label)}"')
     if edge.condition:
         parts.append(f"if {one_line(edge.condition)}")
+    if edge.max_taken is not None:
+        parts.append(bound_text(edge))
     if passes:
         parts.append(f"({TIMES}{passes})")
     return " ".join(parts)
@@ -187,7 +189,7 @@ def _state_text(state: NodeState) -> str:
 
 def _caption(edge: Edge) -> str:
     """The text before a target in the tree."""
-    text = one_line(edge.label) or one_line(edge.condition)
+    text = " ".join(filter(None, (one_line(edge.label) or one_line(edge.condition), bound_text(edge))))
     return f"{text} → " if text else ""
 
 

@@ -13,10 +13,12 @@ import psutil
 import pytest
 
 import attractor_nb
+from attractor_nb import Pipeline
 from attractor_nb.backends import LocalModelBackend, local_model
-from attractor_nb.backends.local_model import complete_chat, free_threads
+from attractor_nb.backends.local_model import Completion, complete_chat, free_threads
 from attractor_nb.context import Context
 from attractor_nb.errors import RetryableError, TerminalError
+from attractor_nb.evaluation import judge
 from attractor_nb.extras import EXTRAS, Extra
 from attractor_nb.handlers.codergen import CodergenHandler
 from attractor_nb.model.calls.call_content import with_context
@@ -248,6 +250,26 @@ def test_the_server_is_shared_by_all_runs_and_ended_by_the_last(model):
     assert processes.commands[0].cwd == Path(Path.cwd().anchor), (
         "libraries are looked for in the working directory, too"
     )
+
+
+def test_a_judge_starts_one_server_for_all_rows_and_ends_it(model, tmp_path, monkeypatch):
+    processes = ServingProcesses()
+    backend = LocalModelBackend(model, processes=processes)
+    monkeypatch.chdir(tmp_path)
+    running = []
+
+    async def answer(address, request, on_text, *_, **__):
+        running.append(processes.running)
+        return Completion('{"reason": "it is polite", "verdict": true}', False, Usage(5, 2, 0.0, 1))
+
+    monkeypatch.setattr(local_model, "complete_chat", answer)
+    text = 'digraph p { inputs=t start [shape=Mdiamond] say [prompt="$t"] done [shape=Msquare] start -> say -> done }'
+    rows = [{"t": "one"}, {"t": "two"}, {"t": "three"}]
+    scorer = judge("It is polite.", model="local", backend=backend, cache=False)
+    pipeline = Pipeline(text, backend=lambda prompt: "Hello")
+    evaluation = pipeline.evaluate(rows, scorer, max_parallel=1, wait=True)
+    assert [row.scores["judge"][0].reason for row in evaluation] == ["it is polite"] * 3
+    assert (len(processes.commands), running, processes.running) == (1, [1, 1, 1], 0)
 
 
 def test_a_server_that_does_not_become_ready_is_a_failure_to_try_again(model):

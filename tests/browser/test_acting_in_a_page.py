@@ -74,7 +74,8 @@ def test_a_button_that_is_off_can_be_reached_and_says_why(opened):
     rewind.focus()
     rewind.press("Enter")
     assert acts(view) == []
-    assert "The run waits at gate: answer, or stop it" in view.page.locator(".as-why").text_content()
+    assert "The run waits at gate: answer, or stop it" in rewind.get_attribute("title")
+    assert "The run waits at gate: answer, or stop it" in view.page.locator(".as-panel").text_content()
     view.page.locator("[data-node=start]").press("Enter")
     assert view.page.locator(".as-actions").is_hidden(), "nothing is known of it yet"
 
@@ -86,7 +87,7 @@ def test_a_button_that_is_off_can_be_reached_and_says_why(opened):
 )
 def test_what_is_typed_stands_in_the_call_and_goes_by_keys(opened, dark):
     view = opened(dark=dark)
-    view.page.get_by_text("Edit prompt and fork from here").press("Enter")
+    view.page.get_by_role("button", name="Edit prompt and fork from here", exact=True).press("Enter")
     field = view.page.locator(".as-prompt")
     assert field.evaluate("field => field === document.activeElement")
     field.fill('Say "no"\nplainly')
@@ -104,7 +105,7 @@ def test_what_is_typed_stands_in_the_call_and_goes_by_keys(opened, dark):
 
 def test_an_unchanged_prompt_is_not_sent_and_a_double_click_is_one_request(opened):
     view = opened()
-    view.page.get_by_text("Edit prompt and fork from here").click()
+    view.page.get_by_role("button", name="Edit prompt and fork from here", exact=True).click()
     view.page.get_by_role("button", name="Fork and run").dblclick()
     (request,) = acts(view)
     assert "prompt" not in request
@@ -113,7 +114,7 @@ def test_an_unchanged_prompt_is_not_sent_and_a_double_click_is_one_request(opene
 
 def test_a_refusal_stands_under_the_field_and_hostile_words_stay_words(opened, waiting):
     view = opened()
-    view.page.get_by_text("Edit prompt and fork from here").click()
+    view.page.get_by_role("button", name="Edit prompt and fork from here", exact=True).click()
     field = view.page.locator(".as-prompt")
     field.fill(HOSTILE)
     view.page.get_by_role("button", name="Fork and run").click()
@@ -131,7 +132,7 @@ def test_a_refusal_stands_under_the_field_and_hostile_words_stay_words(opened, w
 
 def test_escape_closes_the_form_and_not_the_inspector_and_what_was_typed_is_there_again(opened):
     view = opened()
-    button = view.page.get_by_text("Edit prompt and fork from here")
+    button = view.page.get_by_role("button", name="Edit prompt and fork from here", exact=True)
     button.click()
     view.page.locator(".as-prompt").fill("Half of a thought")
     view.page.locator(".as-prompt").press("Escape")

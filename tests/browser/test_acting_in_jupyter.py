@@ -38,12 +38,11 @@ def test_a_fork_begins_by_a_click_and_its_gate_is_answered_beneath(jupyter, open
     open_stage(notebook, "draft")
     bar = page.locator(".as-actions").first
     assert bar.locator(".as-button").all_text_contents() == [
-        "Edit prompt and fork from here", "Rewind to before this stage", "Pin this answer",
-        "Save as row in rows-draft.jsonl",
+        "Fork", "Rewind", "Pin", "Save as row"
     ]  # fmt: skip
-    page.get_by_text("Edit prompt and fork from here").click()
+    page.get_by_role("button", name="Edit prompt and fork from here", exact=True).click()
     field = page.locator(".as-prompt")
-    assert field.input_value() == "Draft a talk on tides\nin two sentences"
+    assert field.input_value() == "Draft a talk on $goal\nin two sentences"
     assert 'fork = review.fork("draft")' in page.locator(".as-call pre").text_content()
     field.fill("Draft one sentence\nabout tides")
     call = page.locator(".as-call pre").text_content()
@@ -58,6 +57,10 @@ def test_a_fork_begins_by_a_click_and_its_gate_is_answered_beneath(jupyter, open
     assert page.locator(".an-run .al-stop").is_hidden(), "there is nothing to be stopped any more"
     notebook.run_cell(3)
     notebook.wait_for_text("4")
+    page.locator(".an-run").get_by_role("button", name="Compare with parent").click()
+    notebook.wait_for(".an-run .attractor-compared [data-node=draft]").click()
+    assert page.locator(".an-run .ac-side").count() == 2, "the parent's draft beside the fork's"
+    page.locator(".an-run").get_by_role("button", name="Compare with parent").click()
     page.locator(".an-run").scroll_into_view_if_needed()
     page.screenshot(path=pictures / f"acting-fork-{jupyter.app}-{look.name}.png")
     assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
@@ -100,14 +103,14 @@ def test_a_rewind_asks_once_and_goes_on_beneath(jupyter, open_notebook, pictures
     page = notebook.page
     notebook.run_cells(0, 1, 2)
     open_stage(notebook, "check")
-    page.get_by_text("Rewind to before this stage").click()
+    page.get_by_role("button", name="Rewind to before this stage", exact=True).click()
     assert "They stay in the log, and nothing is lost." in page.locator(".as-form").text_content()
     assert 'review = review.rewind("check")' in page.locator(".as-call pre").text_content()
     page.locator(".as-actions").scroll_into_view_if_needed()
     page.screenshot(path=pictures / "acting-rewind.png")
     page.get_by_role("button", name="Not now").click()
     assert page.locator(".as-form").count() == 0
-    page.get_by_text("Rewind to before this stage").click()
+    page.get_by_role("button", name="Rewind to before this stage", exact=True).click()
     page.get_by_role("button", name="Rewind and run").click()
     notebook.wait_for(".an-run [data-node=gate].state-waiting")
     assert page.locator(".an-title").text_content() == "Rewound to before check, visit 1"
@@ -128,16 +131,16 @@ def test_the_same_buttons_are_where_else_a_stage_is_looked_at(jupyter, open_note
         notebook.wait_for(".attractor-stand-in [data-node=check]")
         open_stage(notebook, "check", ".attractor-stand-in")
     notebook.wait_for(".as-actions:visible")
-    page.get_by_text("Pin this answer").click()
+    page.get_by_role("button", name="Pin this answer", exact=True).click()
     notebook.wait_for_text("check is pinned")
-    assert page.get_by_text("Unpin this answer").count() == 1
-    page.get_by_text("Rewind to before this stage").scroll_into_view_if_needed()
+    assert page.get_by_role("button", name="Unpin this answer", exact=True).count() == 1
+    page.get_by_role("button", name="Rewind to before this stage", exact=True).scroll_into_view_if_needed()
     page.screenshot(
         path=pictures / f"acting-{'inspect' if cell == INSPECT else 'replay' if cell == REPLAY else 'loaded'}.png"
     )
     if cell == LOAD:
         return  # what answered was an object of the other handle
-    page.get_by_text("Edit prompt and fork from here").click()
+    page.get_by_role("button", name="Edit prompt and fork from here", exact=True).click()
     page.get_by_role("button", name="Fork and run").click()
     notebook.wait_for(".an-run [data-node=gate].state-waiting")
     notebook.run_cell(4)
@@ -153,7 +156,7 @@ def test_a_refusal_stands_in_place_and_keeps_what_was_typed(jupyter, open_notebo
     notebook.run_cells(0, 1, 2, 3)
     notebook.wait_for(".attractor-stand-in [data-node=check]")
     open_stage(notebook, "check", ".attractor-stand-in")
-    page.get_by_text("Edit prompt and fork from here").click()
+    page.get_by_role("button", name="Edit prompt and fork from here", exact=True).click()
     page.locator(".as-prompt").fill("Check it twice")
     page.get_by_role("button", name="Fork and run").click()
     notebook.wait_for_text("no backend is given")

@@ -103,7 +103,7 @@ def test_where_it_stands_and_what_can_be_changed_is_shown(open_bar, dark):
     page = view.page
     page.locator(".db-editor summary").click()
     said = page.locator(".db-said").inner_text()
-    assert "Stopped before implement, visit 2, entered by tests->implement" in said
+    assert "Stopped before implement, visit 2, entered by tests→implement" in said
     assert "context.n=3" in said
     badges = page.evaluate(
         "() => Object.fromEntries([...document.querySelectorAll('[data-node]')].map((node) =>"

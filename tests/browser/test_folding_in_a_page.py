@@ -211,7 +211,7 @@ def test_counts_that_come_in_a_live_view_stay_inside_their_node(open_view):
     assert outside == 0
     set_node(view, "plan", status="pending")
     assert plan.locator(".counts").text_content() == ""
-    assert plan.locator(".detail").text_content() == "codergen"
+    assert plan.locator(".detail").text_content() == "model"
 
 
 def test_badges_stand_inside_their_node_and_beside_its_words(open_view):

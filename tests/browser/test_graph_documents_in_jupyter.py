@@ -315,7 +315,7 @@ def test_it_is_exported_as_a_picture(open_document):
 def test_without_a_server_the_text_is_edited_all_the_same(open_document):
     gone = ("**/attractor-nb/", lambda route: route.fulfill(status=404, body="{}"))
     with open_document(wait=False, route=gone) as document:
-        document.page.locator(".attractor-document-graph", has_text="attractor-nb[proxy]").wait_for()
+        document.page.locator(".attractor-document-graph", has_text="its extra proxy").wait_for()
         document.page.locator(".attractor-document .cm-content").click()
         document.page.keyboard.press("Control+Home")
         document.page.keyboard.insert_text("// mine\n")

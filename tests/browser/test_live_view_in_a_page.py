@@ -59,7 +59,7 @@ def scrolled(view):
 
 
 def width(view):
-    return view.page.evaluate("() => document.querySelector('.ad-sheet').getBoundingClientRect().width")
+    return view.page.evaluate("() => document.querySelector('.ad-sheet svg').getBoundingClientRect().width")
 
 
 def test_a_drawing_is_walked_along_its_edges_and_a_node_opened_by_keys_alone(open_view):
@@ -143,7 +143,7 @@ def test_a_drawing_is_zoomed_fitted_dragged_and_follows_until_it_is_moved(open_v
     view.page.mouse.wheel(0, 300)
     view.page.keyboard.up("Control")
     view.page.wait_for_function(
-        f"() => document.querySelector('.ad-sheet').getBoundingClientRect().width < {natural - 2}"
+        f"() => document.querySelector('.ad-sheet svg').getBoundingClientRect().width < {natural - 2}"
     )
     assert frame.bounding_box()["height"] == height, "nothing below has moved"
     assert view.console == []
@@ -298,7 +298,7 @@ def test_who_shows_a_graph_can_dress_it_and_hears_clicks_on_nodes_and_edges(open
     assert call(fill) == "rgb(255, 214, 160)"
     call("drawing.tint('plan', null)")
     assert call(fill) != "rgb(255, 214, 160)"
-    assert plan.locator(".detail").text_content() == "codergen"
+    assert plan.locator(".detail").text_content() == "model"
     call(
         "drawing.setBadges('plan', [{ kind: 'breakpoint', words: 'stops here' }, { kind: 'constructor', words: '<b>' }])"
     )

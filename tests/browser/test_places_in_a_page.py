@@ -125,11 +125,11 @@ def test_the_form_hands_in_what_was_filled_in_and_says_what_is_wrong(open_view):
     assert view.page.locator(".al-run-said").text_content() == "there is no such printer"
 
 
-def open_ended(open_view, **more):
+def open_ended(open_view, *, width=1000, **more):
     live = "showLiveRun(host, el, shareStates(host))"
     svg = Pipeline("digraph { start [shape=Mdiamond] plan done [shape=Msquare] start -> plan -> done }").to_svg()
     values = {"svg": svg, "marks": MARK_PATHS, "states": {**STANDING, **more}, "has_output": True, "has_beside": True}
-    return open_view("live_view", live, **values, gates=[], answers=[])
+    return open_view("live_view", live, **values, gates=[], answers=[], width=width)
 
 
 def test_a_run_that_had_ended_reserves_no_room_for_questions(open_view):
@@ -150,6 +150,52 @@ def test_a_run_that_has_ended_offers_its_replay_in_the_place_of_its_drawing(open
     page.get_by_role("button", name="Replay").click()
     assert page.locator(".al-panel").is_hidden()
     assert page.locator(".al-stage > .ad-drawing").is_visible()
+
+
+@pytest.mark.parametrize("width", [640, 1366])
+def test_a_replay_that_was_opened_and_closed_leaves_the_view_as_it_was(open_view, width):
+    view = open_ended(open_view, answer={"node": "plan", "text": "a plan"}, width=width)
+    page = view.page
+    places = """() => [...document.querySelectorAll('.al-stage > .ad-drawing, .al-side > .al-answer')]
+      .map((one) => JSON.stringify(one.getBoundingClientRect()))"""
+    before = page.evaluate(places)
+    page.get_by_role("button", name="Replay").click()
+    view.tell(kind="beside", what="replay", run="", place="there")
+    page.get_by_role("button", name="Replay").click()
+    assert page.evaluate(places) == before
+
+
+def test_many_other_runs_that_wait_are_one_line_until_it_is_opened(open_view):
+    others = [{"run": f"r{n}", "words": f"another run, r{n}, waits at `gate`"} for n in range(5)]
+    view = open_ended(open_view, others=others)
+    forgotten = view.page.locator(".al-forgotten")
+    assert forgotten.bounding_box()["height"] < 30
+    assert forgotten.locator("summary").text_content() == "5 other runs of this pipeline wait for an answer"
+    forgotten.locator("summary").click()
+    assert forgotten.get_by_role("button", name="Show").count() == 5
+    view.tell(kind="delta", others=others[:1])
+    assert forgotten.get_by_role("button", name="Show").is_visible()
+    assert forgotten.locator("summary").is_hidden()
+
+
+def test_a_run_that_waits_before_its_view_is_there_has_the_waiting_node_in_the_frame(open_view):
+    steps = " -> ".join(f"s{n}" for n in range(40))
+    svg = Pipeline(
+        f"digraph {{ rankdir=TB start [shape=Mdiamond] done [shape=Msquare] start -> {steps} -> done }}"
+    ).to_svg()
+    nodes = {f"s{n}": {"status": "success", "visits": 1} for n in range(34)} | {"s34": {"status": "waiting"}}
+    states = {"nodes": nodes, "edges": {}, "line": {"status": "waiting", "node": "s34"}, "tails": {}}
+    live = "showLiveRun(host, el, shareStates(host))"
+    view = open_view("live_view", live, svg=svg, marks=MARK_PATHS, states=states, gates=[], answers=[])
+    view.page.emulate_media(reduced_motion="reduce")
+    view.page.wait_for_function(
+        """() => {
+          const frame = document.querySelector('.ad-frame').getBoundingClientRect();
+          const node = document.querySelector('[data-node=s34]').getBoundingClientRect();
+          return frame.height && node.top >= frame.top && node.bottom <= frame.bottom && node.bottom <= innerHeight;
+        }""",
+        timeout=5000,
+    )
 
 
 def test_what_cannot_be_opened_is_said(open_view):

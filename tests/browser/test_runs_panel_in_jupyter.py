@@ -88,6 +88,26 @@ def test_a_run_that_fails_elsewhere_is_told_of_and_shown(panel, lab):
     expect(page.frame_locator(".jp-MainAreaWidget iframe").locator("[data-node=x].state-fail")).to_be_visible()
 
 
+def test_a_map_and_an_evaluation_open_as_tabs_with_their_rows(panel, lab):
+    _, page, frame = panel
+    base = lab.root / ".attractor" / "runs"
+    text = 'digraph many { inputs="n" start [shape=Mdiamond] a [prompt="$n"] done [shape=Msquare] start -> a -> done }'
+    pipeline = Pipeline(text, backend="simulated")
+    rows = [{"n": str(number)} for number in range(3)]
+    pipeline.map(rows, map_dir=base / "panel-map", wait=True)
+    pipeline.evaluate(rows, {"any": lambda output: True}, map_dir=base / "panel-scored", wait=True)
+    for name, words in (("panel-map", "map · 3 rows"), ("panel-scored", "evaluation · 3 rows")):
+        item = frame.locator(f"[data-run={name}]", has_text=words)
+        item.wait_for()
+        item.get_by_role("button").click()
+        element = page.locator(f"#attractor-nb-run-{name} iframe")
+        assert f"#map={name}" in element.get_attribute("src")
+        tab = page.frame_locator(f"#attractor-nb-run-{name} iframe")
+        expect(tab.locator(".am-table tr[data-place]")).to_have_count(3)
+        tab.locator(".am-table tr[data-place]").first.click()
+        tab.locator(".am-beside [data-node=a].state-success").wait_for()
+
+
 def test_a_run_opens_once_and_its_tab_is_named(panel):
     _, page, frame = panel
     frame.locator("[data-run=panel-alpha] button").click()

@@ -17,6 +17,7 @@ import pytest
 from playwright.sync_api import expect
 
 from attractor_nb import Outcome, Pipeline
+from attractor_nb.evaluation.scorers import equals
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
@@ -347,9 +348,9 @@ def test_a_map_is_opened_filtered_and_compared_and_its_row_is_a_run(driver, serv
         pipeline.map(rows, map_dir=server.root / name, outputs=["last_response"], durability="fast", wait=True)
     with open_page(driver, server.line) as page:
         page.locator("tr[data-run=triage]").click()
-        page.locator(".am-table tbody tr").nth(2).wait_for()
+        page.locator(".am-table tr[data-place]").nth(2).wait_for()
         assert page.url == f"{server.base}#map=triage"
-        assert page.locator(".am-table tbody tr").first.locator("td").first.inner_text() == "1"  # the failed one
+        assert page.locator(".am-table tr[data-place]").first.locator("td").first.inner_text() == "1"  # the failed one
         assert page.locator(".am-table", has_text="<i>ticket 41</i>").count() == 1
         assert page.locator(".am-bar .is-success").bounding_box()["width"] > 20  # the policy lets the shares through
         page.locator(".am-drawing [data-node=classify].state-fail").wait_for()
@@ -362,13 +363,27 @@ def test_a_map_is_opened_filtered_and_compared_and_its_row_is_a_run(driver, serv
         page.locator(".am-count", has_text="1 of 3 rows").wait_for()
         page.locator(".am-choice", has_text="all 3").click()
         page.locator(".am-count", has_text=re.compile("^3 rows")).wait_for()
+        page.locator(".am-drawing .node[data-node=classify]").click()
+        page.locator(".am-count", has_text="1 of 3 rows").wait_for()
+        page.locator(".am-chosen").click()
+        page.locator(".am-count", has_text=re.compile("^3 rows")).wait_for()
 
         page.locator(".ap-fold summary", has_text="Compare with another map").click()
         page.get_by_label("The map to compare with").select_option("better")
         page.locator(".ap-fold .am-table .is-outcome", has_text="failed: no such ticket").wait_for()
         page.screenshot(path=str(pictures / "page_map_compared_light.png"), full_page=True)
 
-        page.locator(".ap-map-rows a", has_text="1").click()
+        page.locator(".ap-map-rows tr[data-place]").first.click()
+        beside = page.locator(".ap-map-rows .am-beside")
+        beside.locator("[data-node=classify].state-fail").wait_for()
+        assert beside.locator(".am-beside-name").inner_text() == "row 1"
+        page.screenshot(path=str(pictures / "page_map_row_light.png"), full_page=True)
+        page.keyboard.press("j")
+        beside.locator("[data-node=classify].state-success").wait_for()
+        assert beside.locator(".am-beside-name").inner_text() == "row 0"
+        page.keyboard.press("k")
+        beside.locator("[data-node=classify].state-fail").wait_for()
+        beside.get_by_role("link", name="Open the run").click()
         page.locator("[data-node=classify].state-fail").wait_for()
         page.locator(".ap-way").get_by_role("link", name="Map").click()
         page.locator(".am-table").wait_for()
@@ -400,10 +415,10 @@ def test_the_page_of_a_map_follows_its_rows_while_they_are_written(driver, serve
             page.locator(".ap-map-rows td", has_text="shipping").wait_for()
             steps.release()
             choice("failed 1").wait_for()
-            assert page.locator(".am-table tbody tr").first.locator("td").first.inner_text() == "1"
+            assert page.locator(".am-table tr[data-place]").first.locator("td").first.inner_text() == "1"
             steps.release()
             choice("success 2").wait_for()
-            page.locator(".ap-facts", has_text="fail").wait_for()
+            page.locator(".ap-map-line", has_text="fail").wait_for()
             assert choice("running").count() == 0
             assert page.evaluate("() => window.isTheSamePage"), "nothing was loaded again"
     finally:
@@ -422,7 +437,7 @@ def test_a_map_and_its_comparison_fit_a_narrow_dark_page(driver, serve, pictures
         pipeline.map(rows, map_dir=server.root / name, outputs=["last_response"], durability="fast", wait=True)
     with open_page(driver, server.line, width=400, dark=True) as page:
         page.locator("tr[data-run=triage]").click()
-        page.locator(".am-table tbody tr").nth(1).wait_for()
+        page.locator(".am-table tr[data-place]").nth(1).wait_for()
         page.screenshot(path=str(pictures / "page_map_narrow_dark.png"), full_page=True)
         assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), "nothing is cut off"
         page.locator(".ap-fold summary", has_text="Compare with another map").click()
@@ -430,3 +445,35 @@ def test_a_map_and_its_comparison_fit_a_narrow_dark_page(driver, serve, pictures
         page.locator(".ap-fold .am-table .is-outcome", has_text="failed: no such ticket").wait_for()
         page.screenshot(path=str(pictures / "page_map_compared_narrow_dark.png"), full_page=True)
         assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), "nothing is cut off"
+
+
+def test_an_evaluation_shows_its_verdict_and_opens_the_runs_of_its_rows(driver, serve, pictures):
+    def triage(node, prompt, context):
+        return Outcome.fail("no such ticket") if context["ticket"] == "42" else "billing"
+
+    server = serve()
+    rows = [{"id": f"t{ticket}", "ticket": ticket, "expected": "billing"} for ticket in ("41", "42", "43")]
+    pipeline = Pipeline(TRIAGE, backend=triage)
+    pipeline.evaluate(rows, equals(), repeat=2, map_dir=server.root / "scored", durability="fast", wait=True)
+    for width, dark in ((1366, False), (640, True)):
+        with open_page(driver, server.line, width=width, dark=dark) as page:
+            page.locator("tr[data-run=scored]").click()
+            page.locator(".am-table tr[data-place]").nth(2).wait_for()
+            assert (
+                page.locator(".ap-map-line")
+                .inner_text()
+                .startswith("3 rows \N{MULTIPLICATION SIGN} 2   equals 2 of 3 = 67 %")
+            )
+            assert page.locator(".am-table tr[data-place] td:first-child").all_inner_texts() == ["t42", "t41", "t43"]
+            assert page.locator(".am-table td.is-dots").all_inner_texts() == ["○○", "●●", "●●"]
+            assert page.locator(".ap-fold", has_text="Compare with another map").count() == 0
+            page.locator(".am-drawing .edge-label").first.wait_for()
+            page.keyboard.press("j")
+            page.keyboard.press("Enter")
+            page.locator(".am-beside [data-node=classify].state-fail").wait_for()
+            page.screenshot(path=str(pictures / f"page_evaluation_{width}.png"), full_page=True)
+            assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), "nothing is cut off"
+            page.keyboard.press("j")
+            page.locator(".am-beside [data-node=classify].state-success").wait_for()
+            page.keyboard.press("Escape")
+            assert page.locator(".am-beside").is_hidden()

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.engine.handler_calls import TRACEBACK_FILE
+from attractor_nb.engine.handler_calls import TRACEBACK_FILE, USER_LINE_FILE
 from attractor_nb.errors import RetryableError
 from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.outcome import Outcome, Usage
@@ -70,7 +70,7 @@ def evidence(result):
     found = {}
     for path in sorted(result.logs_root.rglob("*")):
         name = path.relative_to(result.logs_root).as_posix()
-        if not path.is_file() or "/" not in name or path.name == TRACEBACK_FILE:
+        if not path.is_file() or "/" not in name or path.name in {TRACEBACK_FILE, USER_LINE_FILE}:
             continue  # a replay calls no Python of a user, so none of it can fail
         text = path.read_text("utf-8", "replace")
         text = text.replace(str(result.logs_root), "<directory>").replace(result.run_id, "<run>")

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from attractor_nb.errors import OptionError
+from attractor_nb.extras import install_command
 
 
 def test_without_the_model_the_demo_says_how_to_get_it_and_how_to_do_without(command, monkeypatch, tmp_path):
@@ -63,7 +64,7 @@ def test_without_the_engine_of_the_model_nothing_is_downloaded(command, monkeypa
     ended = command("model", "install")
     assert ended.code == 2
     assert "the engine of local models is not installed; nothing was downloaded" in ended.err
-    assert "pip install 'attractor-nb[local]'; then: attractor-nb model install" in ended.err
+    assert f"{install_command('local')}; then: attractor-nb model install" in ended.err
 
 
 def test_the_model_is_not_installed_twice(command, monkeypatch, tmp_path):

@@ -17,9 +17,12 @@ TRIAGE = """digraph triage {
 }
 """
 CHECKS = """
-from attractor_nb.evaluation.scorers import contains
+from attractor_nb.evaluation import Scorer, contains, json_schema, judge
 
 limit = 3
+
+def strict(limit: int = 2) -> Scorer:
+    return contains(str(limit))
 
 def good(row):
     return row["good"]
@@ -35,6 +38,10 @@ def _length(output):
 def parts(output):
     return {"size": len(output)}
 
+def model(prompt):
+    return '{"reason": "it is polite", "verdict": true}'
+
+scorers = [json_schema({"type": "object"}), judge("Is it polite?", model="m", backend=model)]
 several = [good, contains("Simulated")]
 named = {"first": good, "size": _length}
 made = contains("classify")
@@ -73,13 +80,14 @@ def test_rows_are_scored_by_a_function_of_the_working_directory(command, tickets
         (["own_checks:several"], ["good", "contains"]),
         (["own_checks:named"], ["first", "size"]),
         (["own_checks:made", "own_checks:good"], ["contains", "good"]),
+        (["own_checks:scorers"], ["json_schema", "judge"]),
         (["contains:a", "contains:b"], ["contains:a", "contains:b"]),
         (
             ["equals", "equals:good", "matches:^\\[Sim", "route:classify", "visits:classify", "cost", "latency"],
             ["equals", "equals:good", "matches:^\\[Sim", "route:classify", "visits:classify", "cost", "latency"],
         ),
     ],
-    ids=["a list", "a dict", "a factory's result", "two of a kind", "the ready ones"],
+    ids=["a list", "a dict", "a factory's result", "those that need arguments", "two of a kind", "the ready ones"],
 )
 def test_scorers_are_named(command, tickets, given, columns):
     options = [part for each in given for part in ("--scorers", each)]
@@ -95,8 +103,16 @@ def test_scorers_are_named(command, tickets, given, columns):
         (
             "own_checks:god",
             'the module own_checks has no "god"; did you mean "good"?',
-            "it has: good, moody, parts, several",
+            "it has: strict, good, moody, parts, model, scorers, several",
         ),
+        (
+            "own_checks:strict",
+            "own_checks:strict: strict makes a scorer and is none itself",
+            "scorers = [strict(…)], and",
+        ),
+        ("own_checks:judge", "judge makes a scorer and is none itself", "scorers = [judge(…)], and name the list"),
+        ("judge", "judge makes a scorer and is none itself", "scorers = [judge(…)], and name the list: --"),
+        ("json_schema:s.json", "json_schema makes a scorer and is none itself", "scorers = [json_schema(…)], and"),
         ("own_checks:limit", "--scorers own_checks:limit: a scorer must be a function, not int", "def correct("),
         ("own_checks.py:good", '"own_checks.py" is not the name of a module', "--scorers own_checks:NAME"),
         ("broken_checks:good", "the module broken_checks cannot be imported: ValueError: two lines", "python -c"),
@@ -187,6 +203,22 @@ def test_the_columns_that_are_inputs_and_the_value_that_is_judged_are_named(comm
     assert ended.code == 0, ended.err
     assert "matches:^ticket 4 of 4" in ended.out
     assert "SECRET" not in (tickets / "kept" / "inputs.jsonl").read_text()
+
+
+def test_a_param_is_an_input_of_the_rows_that_lack_it(command, tickets):
+    (tickets / "guided.dot").write_text(TRIAGE.replace('inputs="ticket"', 'inputs="ticket, guide"'))
+    write_rows(tickets, [ROWS[0], {**ROWS[1], "guide": "its own"}])
+    arguments = ("evaluate", "guided.dot", "--rows", "rows.jsonl", "--scorers", "cost", "-q")
+    refused = command(*arguments)
+    assert (refused.code, 'row 0 has no column "guide"' in refused.err) == (2, True)
+    misspelt = command(*arguments, "--param", "guid=style")
+    assert (misspelt.code, 'row 0 has no column "guide"' in misspelt.err) == (2, True)
+    assert command(*arguments, "--param", "guide=style", "--out", "kept").code == 0
+    lines = (tickets / "kept" / "inputs.jsonl").read_text().splitlines()
+    assert [json.loads(line)["guide"] for line in lines] == ["style", "its own"]
+    again = command("evaluate", "--resume", "kept", "--scorers", "cost", "--param", "guide=another")
+    assert (again.code, "leave --param out" in again.err) == (2, True)
+    assert command("evaluate", "--resume", "kept", "--scorers", "cost", "-q").code == 0
 
 
 @pytest.fixture
@@ -381,3 +413,9 @@ def test_an_evaluation_is_not_continued_as_a_map(command, tickets):
     assert "kept is an evaluation: as a map its rows would run without being scored" in ended.err
     assert "hint: `attractor-nb evaluate --resume DIR --scorers MODULE:NAME`" in ended.err
     assert not [place for place in (tickets / "kept").glob("row-*") if (place / "events.jsonl").exists()]
+
+
+def test_runs_lists_an_evaluation_as_one(command, tickets):
+    assert command(*RUN, "own_checks:good", "--out", "kept/scored").code == 0
+    (listed,) = json.loads(command("runs", "--runs-dir", "kept", "--json").out)
+    assert (listed["kind"], listed["stages"]) == ("evaluation", 4)

@@ -15,6 +15,7 @@ from lsprotocol import types
 from pygls.exceptions import FeatureNotificationError, FeatureRequestError, JsonRpcContentModified, JsonRpcException
 
 from attractor_nb.cli.language_server import LONGEST, REQUEST_FAILED, DotServer, EditorText, OpenText, read
+from attractor_nb.extras import install_command
 from tests import warm
 
 COMMAND = [sys.executable, "-m", "attractor_nb", "lsp"]
@@ -157,8 +158,9 @@ def test_a_finding_has_its_place_in_code_units_its_rule_and_its_severity(editor,
     (found,) = editor.open(uri, text)
     assert found == {
         "range": place_of(text, "promt"),
-        "message": '"promt" is not an attribute of a node; did you mean "prompt"?',
-        "severity": 3,
+        "message": '"promt" is not an attribute of a node; did you mean "prompt"? As it stands, the label of "plan" would'
+        ' be its prompt: "🔨🔨 Plan"',
+        "severity": 2,
         "code": "attribute_typo",
         "source": "attractor-nb",
     }
@@ -416,7 +418,7 @@ def test_the_command_without_its_extra_says_how_to_install_it(command, monkeypat
     ended = command("lsp")
     assert (ended.code, ended.out) == (2, "")
     assert "error: `attractor-nb lsp` needs pygls, which is not installed" in ended.err
-    assert "hint: pip install 'attractor-nb[lsp]'" in ended.err
+    assert f"hint: {install_command('lsp')}" in ended.err
 
 
 def test_a_text_that_does_not_parse_has_its_mistakes_as_findings():

@@ -10,7 +10,7 @@ from attractor_nb.decisions.history.route_explanation import (
     all_route_reasons,
     arrival_of,
     route_reasons_of,
-    seen_at_commits,
+    views_at_commits,
 )
 from attractor_nb.decisions.planning.plan import compile_plan
 from attractor_nb.model.events import DebuggerChanged, PipelineForked, PipelineStarted, StageCompleted, StageStarted
@@ -36,7 +36,7 @@ def left(tmp_path, node, body, answer=lambda node, prompt, context: Outcome.succ
 
 def reasons_of(plan, journal, commit):
     """The reason for the edge that the visit with this commit took."""
-    return route_reasons_of(plan, journal, commit, seen_at_commits(plan, journal)[commit.sequence])
+    return route_reasons_of(plan, journal, commit, views_at_commits(plan, journal)[commit.sequence])
 
 
 def verdicts(way):

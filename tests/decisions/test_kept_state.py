@@ -20,7 +20,7 @@ BRANCH = """{
     "ended": ["", "", false], "bound": "", "usage_by_node": {"a": {"input_tokens": 10, "calls": 1}},
     "restart": ["", ""], "recent": [["a", "a", "success", "said", "text", 4, ["a.response", "k"]]], "inputs": ["who"],
     "recent_keys": ["k"], "notes": [], "fidelity": "full", "threads": {"t": "fan/a/a.1.1"}, "numbers": {},
-    "branches": {}}}"""
+    "branches": {}, "taken": [["a", "join", 3, 1]]}}"""
 ENTRIES = """{
   "next_node": "fan", "completed_nodes": ["start", "gate", "gate"], "node_retries": {"gate": 1},
   "node_outcomes": {"start": "success", "gate": "partial_success", "a": "success"}, "visits": {"start": 1, "gate": 2},
@@ -33,7 +33,9 @@ ENTRIES = """{
     "bound": "max_steps", "usage_by_node": {"gate": {"cost_usd": 0.25, "calls": 1}}, "restart": ["gate", "/r-1"],
     "recent": [], "inputs": ["who"], "recent_keys": ["y", "x"], "notes": [["failure", "gate failed"]],
     "fidelity": "full", "threads": {"t": "gate.2.1"}, "numbers": {"fan": 2},
-    "branches": {"open": [BRANCH], "numbers": {"fan/a": {"a": 1}}, "steps": 1}}}""".replace("BRANCH", BRANCH)
+    "branches": {"open": [BRANCH], "numbers": {"fan/a": {"a": 1}}, "steps": 1}, "taken": [["gate", "gate", 2, 1]]}}""".replace(
+    "BRANCH", BRANCH
+)
 NEWER = (
     "failed_in",
     "skipped",
@@ -46,6 +48,7 @@ NEWER = (
     "threads",
     "numbers",
     "branches",
+    "taken",
 )
 """Keys that checkpoints of before do not have."""
 
@@ -78,7 +81,7 @@ def test_what_older_checkpoints_lack_has_its_default():
         del plain["state"][name]
     del plain["state"]["in_flight"][5:]
     written = checkpoint_entries(state_of(plain))["state"]
-    assert [written[name] for name in NEWER[:-1]] == [{}, (), 0, "", None, "", {}, (), {}, {}]
+    assert [written[name] for name in NEWER if name != "branches"] == [{}, (), 0, "", None, "", {}, (), {}, {}, ()]
     assert written["branches"] == {"open": (), "numbers": {}, "steps": 0}
     assert written["in_flight"] == ["fan", 2, 1, 1, True, "", ""]
 

@@ -98,6 +98,21 @@ def test_a_visit_knows_the_way_to_it_and_not_other_branches():
             {"two": 1, "a": 1, "ij": 1, "oj": 1, "end": 1},
             id="nested",
         ),
+        pytest.param("start -> a -> b b -> a [max_taken=2] b -> end", {"a": 3, "b": 3, "end": 1}, id="a-bounded-edge"),
+        pytest.param(
+            "start -> a -> b b -> a [max_taken=2, label=x] b -> a [label=y] b -> end", {"a": 1000}, id="a-parallel-one"
+        ),
+        pytest.param(
+            "start -> a -> b b -> a [max_taken=2] b -> c c -> b [max_taken=3] c -> end",
+            {"a": 6, "b": 6, "c": 6},
+            id="two-bounded-edges",
+        ),
+        pytest.param("start -> a -> b b -> a [max_taken=2] b -> b b -> end", {"a": 3, "b": 1000}, id="a-loop-within"),
+        pytest.param(
+            f"{FAN} a -> a [max_taken=1] join -> c c -> fan [max_taken=2] c -> end",
+            {"fan": 6, "a": 6, "b": 6},
+            id="each-pass-of-branches-counts-anew",
+        ),
     ],
 )
 def test_the_most_visits(body, most):
@@ -108,3 +123,4 @@ def test_the_most_visits(body, most):
 def test_a_loop_is_told_from_a_line():
     assert has_loops(plan_of("start -> a -> a a -> end"))
     assert not has_loops(plan_of("start -> a -> end"))
+    assert not has_loops(plan_of("start -> a a -> a [max_taken=2] a -> end"))

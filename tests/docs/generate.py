@@ -5,7 +5,7 @@
 docs/errors.md comes from the tables of malformed sources, docs/rules.md from the docstrings of the lint
 rules, docs/options.md from the options of runs, maps and pipelines, two tables of docs/language.md from
 the tables of shapes and attributes, the table of hosts in
-docs/platforms.md from marks of tests, and that of docs/statistics.md from simulations. A test compares. hatch_build.py makes the files of the extension of JupyterLab.
+docs/platforms.md from marks of tests, that of docs/install.md from the extras, and that of docs/statistics.md from simulations. A test compares. hatch_build.py makes the files of the extension of JupyterLab.
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ from attractor_nb import errors
 from attractor_nb.lint import BUILT_IN_RULES
 from attractor_nb.lint.rules import path_rules
 from attractor_nb.lint.survey import Rule
-from attractor_nb.maps.map_work import MapOptions
 from attractor_nb.model.texts import shown
 from attractor_nb.model.vocabulary.attribute_table import TABLE, AttributeSpec
-from attractor_nb.model.vocabulary.option_meanings import OF_A_MAP, OF_A_PIPELINE, OF_A_RUN
+from attractor_nb.model.vocabulary.option_meanings import OF_A_MAP, OF_A_PIPELINE, OF_A_RUN, OF_AN_EVALUATION
 from attractor_nb.model.vocabulary.shapes import SHAPE_ALIASES, SHAPE_TO_TYPE
 from attractor_nb.runtime.definition import Definition
-from attractor_nb.runtime.prepare.run_options import RunOptions
+from attractor_nb.runtime.prepare.run_options import EvaluationOptions, MapOptions, RunOptions
 from hatch_build import SCOPES, TYPES, default_of, meaning_of
 from tests.docs.hosts import FEATURES, extras_rows, hosts_rows, reason_numbers
 from tests.evaluation.statistics_table import statistics_table
@@ -108,8 +107,12 @@ def language_page(now: str) -> str:
 def platforms_page(now: str) -> str:
     """The page with its table of hosts made anew; everything else is written by hand."""
     reasons = "\n".join(f"{number}. {reason}" for reason, number in reason_numbers().items())
-    extras = table(["extra", "for", "calls that name it where it is missing"], extras_rows())
-    return with_generated(now, hosts=table(["", *FEATURES], hosts_rows()) + "\n" + reasons + "\n", extras=extras)
+    return with_generated(now, hosts=table(["", *FEATURES], hosts_rows()) + "\n" + reasons + "\n")
+
+
+def install_page(now: str) -> str:
+    """The page with its table of extras made anew; everything else is written by hand."""
+    return with_generated(now, extras=table(["extra", "for", "calls that name it where it is missing"], extras_rows()))
 
 
 def statistics_page(now: str) -> str:
@@ -257,6 +260,12 @@ def options_page() -> str:
             "",
             table(head, rows(of_fields(MapOptions), OF_A_MAP)),
             "",
+            "## Of an evaluation",
+            "",
+            "`pipeline.evaluate`, `compare` and `compare_async`, beside those of a map and its rows.",
+            "",
+            table(head, rows(of_fields(EvaluationOptions), OF_AN_EVALUATION)),
+            "",
             "## Of a pipeline",
             "",
             "`Pipeline(source, …)`, and `load_pipeline(directory, …)` without `origin`.",
@@ -273,6 +282,7 @@ PAGES: dict[str, Callable[[str], str]] = {
     "docs/rules.md": lambda now: rules_page(),
     "docs/options.md": lambda now: options_page(),
     "docs/platforms.md": platforms_page,
+    "docs/install.md": install_page,
     "docs/statistics.md": statistics_page,
 }
 """Each generated file as a function of what is written there now."""

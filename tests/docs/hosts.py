@@ -1,4 +1,4 @@
-"""The tables of hosts and of extras in docs/platforms.md: what tests show of each, and what is known or does not work.
+"""The tables of hosts in docs/platforms.md and of extras in docs/install.md: what tests show of each, and what is known or does not work.
 
 A test names its cells by ``@pytest.mark.shows(host, *features)``. A cell that no test names has a verdict and a reason here.
 """

@@ -8,6 +8,7 @@ Look at each of them before you commit: nothing compares them.
 from __future__ import annotations
 
 import importlib.util
+import io
 import os
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from PIL import Image
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 IMAGES = REPOSITORY / "docs" / "images"
@@ -98,6 +100,94 @@ def draw_live_run(driver: Any, folder: Path) -> None:
                 notebook.wait_for(".al-line[data-status=success]")
 
 
+CELL = """%%attractor review
+digraph Review {
+    graph [goal="Announce version 2: search is twice as fast and works offline"]
+    start [shape=Mdiamond]
+    plan  [prompt="List what the reader must know: $goal"]
+    write [prompt="Write it from these points: ${plan.response}"]
+    gate  [shape=hexagon, label="Publish it?"]
+    done  [shape=Msquare]
+    start -> plan -> write -> gate
+    gate -> done  [label="[A] Approve"]
+    gate -> write [label="[R] Write it again"]
+}"""
+SLOWLY = """import sys, asyncio
+sys.path.insert(0, NOTEBOOKS)
+from written_answers import written
+async def model(node, prompt, context):
+    await asyncio.sleep(3)
+    return written(node, prompt, context)"""
+POINTER = """([x, y]) => {
+    const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="22" height="30" viewBox="0 0 11 15">
+      <path d="M1 1v12l3-3 2 4.5 2-.9-2-4.4h4z" fill="black" stroke="white"/></svg>`;
+    const pointer = document.getElementById("pointer") || document.body.appendChild(document.createElement("div"));
+    pointer.id = "pointer";
+    pointer.innerHTML = svg;
+    pointer.style.cssText = `position: fixed; z-index: 99999; pointer-events: none; left: ${x}px; top: ${y}px`;
+}"""
+
+
+def draw_first_minute(driver: Any, folder: Path) -> None:
+    """README: a cell is run, the run waits, a click approves it; eight seconds, and the still of the question."""
+    write_notebook(
+        folder / "minute.ipynb", SLOWLY.replace("NOTEBOOKS", repr(str(REPOSITORY / "notebooks"))),
+        "%load_ext attractor_nb", CELL, "run = review.run(backend=model)",
+    )  # fmt: skip
+    environment = {"PYTHONPATH": str(REPOSITORY), "ATTRACTOR_LIVE": "auto"}
+    for end, is_dark in THEMES.items():
+        with (
+            driver.JupyterServer(folder, environment=environment) as server,
+            server.browser(width=1000, height=880, dark=is_dark, is_new=True) as browser,
+        ):
+            notebook = browser.open("minute.ipynb")
+            page = browser.page
+            theme = f"JupyterLab {'Dark' if is_dark else 'Light'}"
+            page.evaluate("(theme) => { jupyterapp.commands.execute('apputils:change-theme', { theme }); }", theme)
+            page.wait_for_function(f"() => document.body.dataset.jpThemeLight === '{str(not is_dark).lower()}'")
+            notebook.run_cells(0, 1)
+            notebook.wait_until_idle()
+            notebook.script("panel.content.widgets[0].hide()")
+            frames = [(_frame(page), 900)]
+            notebook.run_cell(2)
+            notebook.wait_until_idle()
+            frames.append((_frame(page), 1300))
+            notebook.run_cell(3)
+            for node in ("plan", "write"):
+                notebook.wait_for(f".al-canvas [data-node={node}].state-running")
+                frames.append((_frame(page), 800))
+            notebook.wait_for(".attractor-gate.is-open .ag-material")
+            waiting = _frame(page)
+            frames.append((waiting, 1700))
+            button = page.locator(".attractor-gate button", has_text="Approve").first
+            box = button.bounding_box()
+            page.evaluate(POINTER, [box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.5])
+            button.hover()
+            frames.append((_frame(page), 700))
+            button.click()
+            notebook.wait_for(".al-line[data-status=success]")
+            page.evaluate("() => document.getElementById('pointer').remove()")
+            page.mouse.move(0, 0)
+            frames.append((_frame(page), 1800))
+        write_animation(IMAGES / f"first-minute{end}.png", frames)
+        (IMAGES / f"first-minute-still{end}.png").write_bytes(waiting)
+
+
+def _frame(page: Any) -> bytes:
+    """The visible part of the notebook, once it stands still."""
+    page.wait_for_timeout(700)
+    return page.locator(".jp-NotebookPanel-notebook").first.screenshot()
+
+
+def write_animation(path: Path, frames: list[tuple[bytes, int]]) -> None:
+    """Write an APNG of 256 colours that repeats; each frame with its milliseconds."""
+    pictures = [Image.open(io.BytesIO(data)).convert("RGB") for data, _ in frames]
+    palette = pictures[-2].quantize(256)
+    first, *others = [picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures]
+    durations = [milliseconds for _, milliseconds in frames]
+    first.save(path, save_all=True, append_images=others, duration=durations, loop=0, optimize=True)
+
+
 @contextmanager
 def served(folder: Path, port: int) -> Iterator[str]:
     """The printed line of a server of its own."""
@@ -145,6 +235,7 @@ def main() -> None:
     driver = load_driver()
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "lab").mkdir()
+        draw_first_minute(driver, Path(folder) / "lab")
         draw_live_run(driver, Path(folder) / "lab")
         draw_pages(driver, Path(folder))
     driver.close_chromium()

@@ -6,8 +6,7 @@ import pytest
 
 from attractor_nb import Outcome, Pipeline
 from attractor_nb.errors import OptionError
-from attractor_nb.evaluation.agreement import agreement
-from attractor_nb.evaluation.scorers import Score
+from attractor_nb.evaluation import Score, agreement
 
 TEXT = """digraph answering {
     inputs="ticket"

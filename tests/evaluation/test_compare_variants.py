@@ -6,7 +6,7 @@ import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.errors import OptionError, ValidationError
-from attractor_nb.evaluation.comparison import compare_scored
+from attractor_nb.evaluation import compare_scored
 from attractor_nb.evaluation.scored_rows import (
     BaselineColumn,
     BaselineHead,

@@ -9,7 +9,7 @@ import pytest
 
 from attractor_nb import Outcome, Pipeline
 from attractor_nb.errors import OptionError, RunNotFound
-from attractor_nb.evaluation.scorers import contains, cost, equals, json_schema, latency, matches, route, visits
+from attractor_nb.evaluation import contains, cost, equals, json_schema, latency, matches, route, visits
 from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.outcome import Usage
 

@@ -109,29 +109,36 @@ def test_a_row_has_its_scores_output_expected_answer_and_reason(evaluation, tmp_
 
 def test_the_page_needs_no_network_and_runs_its_own_script_alone(evaluation, tmp_path):
     page, text = exported(evaluation, tmp_path)
-    assert [attrs for tag, attrs in page.tags if tag == "script"] == [{"type": "module"}]
+    assert [attrs for tag, attrs in page.tags if tag == "script"] == [
+        {"type": "application/json", "class": "am-data"},
+        {"type": "module"},
+    ]
     assert not [attrs for _, attrs in page.tags if {"src", "href", "srcset", "action"} & attrs.keys()]
     assert not [name for _, attrs in page.tags for name in attrs if name.startswith("on")]
     assert "img" not in {tag for tag, _ in page.tags}
     assert str(tmp_path) not in text
 
 
+def embedded(text):
+    """The values of a page's rows."""
+    return json.loads(text.partition('class="am-data">')[2].partition("</script>")[0])
+
+
 def test_the_drawing_knows_the_rows_of_its_edges_and_stages(evaluation, tmp_path):
-    page, _ = exported(evaluation, tmp_path)
-    (graph,) = [attrs for _, attrs in page.tags if "data-ways" in attrs]
-    ways = json.loads(graph["data-ways"])
+    page, text = exported(evaluation, tmp_path)
+    ways = embedded(text)["ways"]
     ids = [row["row"] for row in page.rows]
-    assert [ids[place] for place in ways["edges"]["1"]] == ["broken", "fine"]
-    assert [ids[place] for place in ways["edges"]["2"]] == ["bad"]
-    assert [ids[place] for place in ways["stages"]["escalate"]] == ["bad"]
+    assert [ids[place] for place in ways["edge 1"]] == ["broken", "fine"]
+    assert [ids[place] for place in ways["edge 2"]] == ["bad"]
+    assert [ids[place] for place in ways["stage escalate"]] == ["bad"]
     drawn = {attrs["data-edge"] for _, attrs in page.tags if "data-edge" in attrs}
     assert drawn == {"0", "1", "2", "3", "4"}
 
 
 def test_the_drawing_is_left_out_where_it_is_not_wanted_or_nothing_passes(evaluation, tmp_path):
-    assert "data-ways=" not in exported(evaluation, tmp_path, graph=False)[1]
+    assert not embedded(exported(evaluation, tmp_path, graph=False)[1])["ways"]
     numbers = evaluation.rescore({"size": size})
-    assert "data-ways=" not in exported(numbers, tmp_path)[1]
+    assert not embedded(exported(numbers, tmp_path)[1])["ways"]
     with pytest.raises(OptionError, match="size is a number"):
         exported(numbers, tmp_path, graph=True)
 
@@ -235,7 +242,7 @@ def test_cost_is_that_of_the_whole_pipeline_though_stages_came_from_the_cache(co
 def test_the_plot_is_in_the_cell_below_the_table_and_in_the_page(comparison, tmp_path):
     shown = comparison._repr_mimebundle_()["text/html"]
     assert shown.index("</table>") < shown.index("<img")
-    assert 'alt="Cost and solved. baseline: $0.016 a row, 75 % (30 % to 95 %); short: ' in shown
+    assert 'alt="Cost and solved. baseline: $0.016 a row, 75 % (30 to 95 %); short: ' in shown
     svg = comparison.to_svg()
     assert svg.count('<circle class="point"') == 2
     assert svg in exported(comparison, tmp_path)[1]
@@ -250,8 +257,7 @@ def test_without_costs_there_is_no_plot(tmp_path):
 
 
 def test_a_baseline_from_a_file_has_ids_and_no_outputs(comparison, tmp_path):
-    from attractor_nb.evaluation.comparison import compare_scored
-    from attractor_nb.evaluation.scored_rows import read_baseline
+    from attractor_nb.evaluation import compare_scored, read_baseline
 
     stored = read_baseline(comparison.evaluations["baseline"].save_baseline(tmp_path / "base.jsonl"))
     after = comparison.evaluations["short"]

@@ -1,13 +1,14 @@
 """Scorer ``judge``: a model judges outputs by a rubric, in three states, cached, with votes and its cost."""
 
+import asyncio
 import json
 import threading
 
 import pytest
 
 from attractor_nb import Outcome, Pipeline
-from attractor_nb.errors import OptionError, RetryableError, TerminalError
-from attractor_nb.evaluation.judge import judge
+from attractor_nb.errors import OptionError, RetryableError, StorageError, TerminalError
+from attractor_nb.evaluation import judge
 from attractor_nb.model.calls.call_content import Response, outside_fences
 from attractor_nb.model.outcome import Usage
 from attractor_nb.stage import stage_or_none
@@ -240,6 +241,137 @@ def test_the_budget_of_the_evaluation_covers_the_judge_over_sessions(tmp_path):
     again = pipeline.resume_evaluation(first.directory, scorer, max_budget_usd_all=4.5, max_parallel=1, wait=True)
     assert again.status == "interrupted"
     assert len(model.prompts) == 5
+
+
+def test_the_tokens_of_the_judge_count_against_those_of_the_evaluation_over_sessions(tmp_path):
+    model = Model(priced(verdict(True), None))  # 15 tokens
+    pipeline = Pipeline(TEXT, backend=lambda prompt: "Sorry.", runs_dir=tmp_path / "runs")
+    scorer = judge(RUBRIC, model="m", backend=model)
+    first = pipeline.evaluate(TICKETS, scorer, max_tokens_all=25, max_parallel=1, wait=True)
+    assert first.status == "interrupted"
+    assert "max_tokens_all=25 reached: 30 tokens used" in first.map.reason
+    assert len(model.prompts) == 2
+    again = pipeline.resume_evaluation(first.directory, scorer, max_tokens_all=40, max_parallel=1, wait=True)
+    assert again.status == "interrupted"
+    assert len(model.prompts) == 3
+
+
+# -- the lifetime of the backend --------------------------------------------------------------------------------
+
+
+class Served:
+    """A backend that is started and ended, and counts both."""
+
+    version = "1"
+
+    def __init__(self, start=None, answer=None):
+        self.start, self.answer = start, answer
+        self.opened = self.closed = self.asked = 0
+        self.is_open = False
+
+    async def open(self):
+        self.opened += 1
+        await asyncio.sleep(0)
+        if self.start is not None:
+            raise self.start
+        self.is_open = True
+
+    async def run(self, node, prompt, context):
+        assert self.is_open
+        self.asked += 1
+        return verdict(True) if self.answer is None else await self.answer()
+
+    async def close(self):
+        self.closed += 1
+        self.is_open = False
+
+    def call_inputs(self, node, context):
+        return {"backend": "served"}
+
+    @property
+    def counts(self):
+        return self.opened, self.closed, self.asked
+
+
+TICKETS = [{"id": str(number), "ticket": f"ticket {number}"} for number in range(5)]
+
+
+def test_the_backend_is_opened_once_for_all_rows_and_closed_at_the_end(tmp_path):
+    served = Served()
+    evaluation = evaluated(tmp_path, judge(RUBRIC, model="m", backend=served, votes=3), TICKETS, max_parallel=3)
+    assert evaluation.scores["judge"].estimate.value == 1.0
+    assert served.counts == (1, 1, 15)
+
+
+def test_a_rescore_opens_the_backend_once_and_a_judge_whose_verdicts_are_kept_not_at_all(tmp_path):
+    served = Served()
+    evaluation = evaluated(tmp_path, {"long": lambda output: len(output) > 3}, TICKETS)
+    assert evaluation.rescore(judge(RUBRIC, model="m", backend=served)).scores["judge"].estimate.value == 1.0
+    assert served.counts == (1, 1, 5)
+    again = evaluated(tmp_path, judge(RUBRIC, model="m", backend=served), TICKETS)
+    assert again.scores["judge"].estimate.value == 1.0
+    assert served.counts == (1, 1, 5)
+
+
+def test_two_judges_of_one_backend_open_it_once(tmp_path):
+    served = Served()
+    two = [judge(RUBRIC, model="m", backend=served), judge("It is short.", model="m", backend=served, name="short")]
+    evaluated(tmp_path, two, TICKETS)
+    assert served.counts == (1, 1, 10)
+
+
+def test_a_backend_that_does_not_open_leaves_all_rows_unmeasured_and_is_tried_once(tmp_path):
+    served = Served(start=TerminalError("there is no model"))
+    evaluation = evaluated(tmp_path, judge(RUBRIC, model="m", backend=served), TICKETS, max_parallel=2)
+    assert served.counts == (1, 1, 0)
+    reasons = {score.reason for row in evaluation for score in row.scores["judge"]}
+    assert reasons == {"the judge could not be asked: there is no model"}
+
+
+def test_the_backend_is_closed_when_the_evaluation_is_stopped(tmp_path):
+    begun = threading.Event()
+
+    async def never():
+        begun.set()
+        await asyncio.Event().wait()
+
+    served = Served(answer=never)
+    pipeline = Pipeline(TEXT, backend=lambda prompt: "Sorry.", runs_dir=tmp_path / "runs")
+    run = pipeline.evaluate(TICKETS[:1], judge(RUBRIC, model="m", backend=served), is_shown=False)
+    assert begun.wait(20)
+    run.cancel()
+    run.result(20)
+    assert (served.opened, served.closed) == (1, 1)
+
+
+def test_the_backend_is_closed_when_scores_cannot_be_stored(tmp_path):
+    served = Served()
+
+    def breaking(run):
+        (run.logs_root.parent / "scores.jsonl").mkdir(exist_ok=True)
+        return True
+
+    with pytest.raises(StorageError):
+        evaluated(tmp_path, [breaking, judge(RUBRIC, model="m", backend=served)], TICKETS, max_parallel=1)
+    assert served.counts == (1, 1, 1)
+
+
+def test_a_backend_that_is_still_opening_is_closed_when_the_evaluation_is_stopped(tmp_path):
+    begun = threading.Event()
+
+    class Slow(Served):
+        async def open(self):
+            self.opened += 1
+            begun.set()
+            await asyncio.Event().wait()
+
+    served = Slow()
+    pipeline = Pipeline(TEXT, backend=lambda prompt: "Sorry.", runs_dir=tmp_path / "runs")
+    run = pipeline.evaluate(TICKETS[:1], judge(RUBRIC, model="m", backend=served), is_shown=False)
+    assert begun.wait(20)
+    run.cancel()
+    run.result(20)
+    assert (served.opened, served.closed) == (1, 1)
 
 
 # -- kept verdicts ----------------------------------------------------------------------------------------------

@@ -8,10 +8,18 @@ import pytest
 
 from attractor_nb import Pipeline
 from attractor_nb.errors import OptionError
-from attractor_nb.evaluation.comparison import compare_scored
-from attractor_nb.evaluation.judge import judge
-from attractor_nb.evaluation.scored_rows import read_baseline
-from attractor_nb.evaluation.scorers import contains, equals, json_schema, matches, route, visits
+from attractor_nb.evaluation import (
+    Scorer,
+    compare_scored,
+    contains,
+    equals,
+    json_schema,
+    judge,
+    matches,
+    read_baseline,
+    route,
+    visits,
+)
 
 TEXT = """digraph triage {
     inputs="ticket"
@@ -131,8 +139,8 @@ def test_groups_count_that_an_old_baseline_does_not_know(tmp_path):
 
 
 def test_the_interval_of_a_share_ends_at_100_percent(evaluation):
+    from attractor_nb.evaluation import Score
     from attractor_nb.evaluation.columns import checked_column
-    from attractor_nb.evaluation.scorers import Score
 
     cells = [[Score("ok", value) for value in row] for row in [[True] * 3, [True] * 3, [True, True, False]]]
     estimate = checked_column("ok", cells, is_lower_better=False, groups=None).estimate
@@ -143,6 +151,9 @@ def test_a_row_without_an_id_has_its_number(tmp_path):
     pipeline = Pipeline(TEXT, backend=lambda *_: "answer", runs_dir=tmp_path)
     rows = [{"id": None, "ticket": "a"}, {"id": "", "ticket": "b"}, {"ticket": "c"}]
     assert [row.id for row in pipeline.evaluate(rows, {"ok": lambda output: True}, wait=True)] == ["0", "1", "2"]
+    rows = [{"id": 1.0, "group": 7.0, "ticket": "a"}, {"id": 2.5, "group": "7", "ticket": "b"}]
+    found = pipeline.evaluate(rows, {"ok": lambda output: True}, wait=True)
+    assert [(row.id, row.row.group) for row in found] == [("1", "7"), ("2.5", "7")], "as pandas reads 1 beside a gap"
     with pytest.raises(OptionError, match=r"row 0: its id is \[1\]"):
         pipeline.evaluate([{"id": [1], "ticket": "a"}], {"ok": lambda output: True})
 
@@ -152,6 +163,31 @@ def test_a_baseline_with_two_rows_of_one_id_is_refused(evaluation, tmp_path):
     path.write_text(path.read_text() + path.read_text().splitlines()[-1] + "\n")
     with pytest.raises(OptionError, match='line 4 is a second row of the id "1"'):
         read_baseline(path)
+
+
+def test_a_plain_false_has_a_reason_that_says_so(tmp_path):
+    pipeline = Pipeline(TEXT, backend=lambda *_: "answer", runs_dir=tmp_path)
+    scorers = {"correct": lambda output: False, "kind": lambda output: (False, "it is rude")}
+    evaluation = pipeline.evaluate([{"ticket": "a"}], scorers, wait=True)
+    assert evaluation[0].reasons() == ["correct is false", "kind: it is rude"]
+    assert "correct is false; kind: it is rude" in str(evaluation)
+    alone = pipeline.evaluate([{"ticket": "a"}], {"correct": lambda output: False}, wait=True)
+    assert "correct is false" in alone.export_html(tmp_path / "page.html").read_text()
+
+
+def test_a_function_that_makes_a_scorer_is_no_scorer(tmp_path):
+    def undeclared():
+        return equals()
+
+    def declared() -> Scorer:
+        return equals()
+
+    pipeline = Pipeline(TEXT, backend=lambda *_: "answer", runs_dir=tmp_path)
+    for factory in (equals, judge, declared):
+        with pytest.raises(OptionError, match=f"{factory.__name__} makes a scorer and is none itself"):
+            pipeline.evaluate([{"ticket": "a"}], factory)
+    score = pipeline.evaluate([{"ticket": "a"}], undeclared, wait=True)[0].scores["undeclared"][0]
+    assert (score.state, "it made a scorer: call it" in score.reason) == ("unmeasured", True)
 
 
 @pytest.mark.parametrize("scorer", [visits("clasify"), route("clasify")])

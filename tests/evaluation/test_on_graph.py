@@ -7,7 +7,7 @@ import pytest
 
 from attractor_nb import Outcome, Pipeline
 from attractor_nb.errors import OptionError
-from attractor_nb.evaluation.on_graph import fisher
+from attractor_nb.evaluation import route, visits
 from attractor_nb.model.outcome import StageStatus
 
 TEXT = """digraph triage {
@@ -195,22 +195,6 @@ def test_the_drawing_has_counts_and_ids_and_escapes_them(tmp_path):
     assert "triage  refund" in bundle["text/plain"]
 
 
-@pytest.mark.parametrize(
-    ("table", "p"),
-    [((8, 10, 1, 6), 0.03496503), ((1, 10, 11, 14), 0.002759456), ((0, 5, 0, 7), 1.0), ((2, 2, 0, 2), 1 / 3)],
-    ids=["documentation of scipy", "Wikipedia", "nothing", "two and two"],
-)
-def test_fisher_is_the_exact_test(table, p):
-    assert fisher(*table) == pytest.approx(p)
-    a, of_a, b, of_b = table
-    assert fisher(b, of_b, a, of_a) == pytest.approx(p)
-
-
-def test_fisher_of_many_rows_is_quick_and_right():
-    assert fisher(5_000, 10_000, 5_000, 10_000) == pytest.approx(1.0)
-    assert fisher(6_000, 10_000, 5_000, 10_000) < 1e-40
-
-
 # -- what a router chose ---------------------------------------------------------------------------------------
 
 
@@ -246,6 +230,44 @@ def test_a_confusion_counts_each_repeat_and_takes_another_column(tmp_path):
     confusion = routed(tmp_path, rows, repeat=2).confusion("triage", "way")
     assert confusion["refund", "refund"] == ("a", "a", "d", "d")
     assert confusion.count == 10
+
+
+def test_ways_within_branches_are_seen(tmp_path):
+    """Nodes of branches are not among the completed nodes of a run, which are those of its own path."""
+    text = """digraph both {
+        inputs="ticket"
+        start [shape=Mdiamond]
+        split [shape=component]
+        triage [prompt="Which way? $ticket"]
+        refund [prompt="Refund."]
+        escalate [prompt="Escalate."]
+        other [prompt="Something else"]
+        join [shape=tripleoctagon]
+        done [shape=Msquare]
+        start -> split
+        split -> triage
+        split -> other
+        triage -> refund [label="refund"]
+        triage -> escalate [label="escalate"]
+        refund -> join
+        escalate -> join
+        other -> join
+        join -> done
+    }"""
+    rows = [{**row, "team": row["expected"], "expected": "join"} for row in ROUTED if "expected" in row]
+    pipeline = Pipeline(text, backend=answering(1), runs_dir=tmp_path)
+    at = {"way": route("triage", "team"), "end": route("other"), "split": route("split")}
+    scorers = {**at, "visits": visits("triage")}
+    evaluation = pipeline.evaluate(rows, scorers, wait=True)
+    assert [row.scores["way"][0].value for row in evaluation] == [True, False, True, True]
+    assert [row.scores["end"][0].value for row in evaluation] == [True] * 4
+    assert [row.scores["split"][0].value for row in evaluation] == [True] * 4
+    assert [row.scores["visits"][0].value for row in evaluation] == [1] * 4
+    confusion = evaluation.confusion("triage", "team")
+    assert confusion["refund", "escalate"] == ("b",)
+    assert (confusion.right, confusion.count) == (3, 4)
+    graph = evaluation.graph("way")
+    assert [edge.words for edge in graph.edges if edge.source == "triage"] == ["2 of 3", "1 of 1"]
 
 
 def test_a_confusion_of_an_unknown_node_or_column_is_refused(tmp_path):

@@ -9,6 +9,7 @@ from attractor_nb.evaluation.distributions import normal_quantile, t_cdf, t_quan
 from attractor_nb.evaluation.repeats import Spread, flip_rate, pass_at_k, pass_hat_k, spread
 from attractor_nb.evaluation.statistics import (
     IntervalEstimate,
+    fisher,
     holm,
     kappa,
     mcnemar,
@@ -319,6 +320,22 @@ def test_sign_flips_that_are_drawn_are_near_the_exact_value_and_the_same_each_ti
     assert sign_flips([1.0] * 60) == 1 / 20_001
 
 
+@pytest.mark.parametrize(
+    ("table", "p"),
+    [((8, 10, 1, 6), 0.03496503), ((1, 10, 11, 14), 0.002759456), ((0, 5, 0, 7), 1.0), ((2, 2, 0, 2), 1 / 3)],
+    ids=["documentation of scipy", "Wikipedia", "nothing", "two and two"],
+)
+def test_fisher_is_the_exact_test(table, p):
+    assert fisher(*table) == pytest.approx(p)
+    a, of_a, b, of_b = table
+    assert fisher(b, of_b, a, of_a) == pytest.approx(p)
+
+
+def test_fisher_of_many_rows_is_quick_and_right():
+    assert fisher(5_000, 10_000, 5_000, 10_000) == pytest.approx(1.0)
+    assert fisher(6_000, 10_000, 5_000, 10_000) < 1e-40
+
+
 def test_mcnemar_of_many_rows():
     # The normal approximation with a correction for continuity.
     assert mcnemar(5_150, 4_850) == pytest.approx(2 * normal_cdf(-(300 - 1) / math.sqrt(10_000)), rel=1e-2)
@@ -381,6 +398,7 @@ def test_a_number_that_is_not_finite_is_refused_by_its_position(call, named, bad
         (lambda: kappa([1], [1, 2]), "b has 2 entries"),
         (lambda: kappa([1, math.nan], [1, 2]), "a[1] is NaN"),
         (lambda: mcnemar(-1, 2), "wins is -1"),
+        (lambda: fisher(3, 2, 0, 1), "a is 3 of 2"),
         (lambda: holm([0.5, 1.5]), "p_values[1] is 1.5"),
         (lambda: smallest_visible_share(10, 1.5), "count is 10 and discordant 1.5"),
         (lambda: smallest_visible_mean([1, 2], power=0), "p is 0"),

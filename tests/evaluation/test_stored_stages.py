@@ -12,6 +12,7 @@ from attractor_nb import Outcome, Pipeline
 from attractor_nb.backends.local_model import Completion, LocalModelBackend
 from attractor_nb.errors import OptionError, UntrustedSource
 from attractor_nb.evaluation.scorers import cost, equals, latency, route
+from attractor_nb.evaluation.stored_evaluation import read_evaluation
 from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.outcome import Usage
 from attractor_nb.pipeline.runs import runs
@@ -325,7 +326,7 @@ def test_a_run_of_another_pipeline_is_refused(stored, branched, model):
     [
         ({"runs": None}, "only needs stored runs"),
         ({"inputs": ["ticket"]}, "inputs would do nothing"),
-        ({"params": {"ticket": "x"}}, "params would do nothing"),
+        ({"params": {"ticket": "x"}}, "unknown option 'params'"),
         ({"runs": []}, "there are no runs"),
         ({"rows": [{"id": "missing"}]}, 'there is no run "missing"'),
         ({"rows": [{"ticket": "pay"}]}, "row 0: it has no id"),
@@ -516,3 +517,16 @@ def test_what_the_directory_of_a_strangers_run_chooses_needs_trust(tmp_path, at_
         refused()
     assert refused(trust=True).scores["here"].estimate.value == 1.0
     assert pipeline.evaluate(**given, runs=run, only="where").scores["here"].estimate.value == 1.0, "one's own run"
+
+
+def test_the_directory_of_an_evaluation_of_a_stage_has_the_stage_and_its_own_responses(stored, tmp_path):
+    def failing(node, prompt, context):
+        return Outcome.fail("no answer") if context["ticket"] == "refund" else "short, anew"
+
+    better = Pipeline(SHORT, backend=failing)
+    place = tmp_path / "alone"
+    evaluation = better.evaluate(scorers=short, runs=stored[:2], only="write", map_dir=place, wait=True)
+    read = read_evaluation(place)
+    assert read.headline() == evaluation.headline()
+    assert "of write alone" in read.headline()
+    assert [row.outputs for row in read] == [row.outputs for row in evaluation] == [["short, anew"], [None]]

@@ -65,6 +65,7 @@ TABLE = [
     Example("verification_4_multi_path", "start check next_step done"),
     Example("demo", "start plan implement measure long_enough review done"),
     Example("code_review_loop", "start plan implement review is_accepted merge_gate summarize done"),
+    Example("hand_over", "start answer review done"),
     Example("fix_loop", "start write test done"),
     Example(
         "ticket_to_release",

@@ -212,6 +212,31 @@ def test_the_latest_response_is_laid_before_the_reviewer(tmp_path):
     assert reviewed(tmp_path, "") == [{"name": "plan/response.md", "text": "the plan", "note": ""}]
 
 
+JUDGED = """digraph letter { start [shape=Mdiamond] done [shape=Msquare] gate [shape=hexagon]
+  read [prompt="Read"] draft [prompt="Draft"] LAST
+  start -> read -> draft -> rate -> gate gate -> done [label="[S] Send"] gate -> draft [label="[A] Again"] }"""
+RATINGS = {
+    "schema": ('rate [prompt="Rate it", response_schema=Lenient]', ["draft/response.md", "rate/response.md"]),
+    "verdict": ('rate [prompt="Rate it", verdict=json]', ["draft/response.md", "rate/response.md"]),
+    "words": ('rate [prompt="Rate it"]', ["rate/response.md"]),
+}
+
+
+@pytest.mark.parametrize(("last", "shown"), RATINGS.values(), ids=RATINGS)
+def test_before_a_verdict_the_response_that_it_judges_is_laid(tmp_path, last, shown):
+    answers = {"read": "a letter", "draft": "Dear Ada", "rate": '```json\n{"score": 7, "outcome": "success"}\n```'}
+    source = JUDGED.replace("LAST", last)
+    run = Pipeline(source, schemas={"Lenient": Lenient}, backend=ScriptedBackend(answers)).run(
+        logs_root=tmp_path / "run", interviewer="deferred"
+    )
+    try:
+        review = run.wait_for_gate("gate", timeout=60).question.metadata["review"]
+    finally:
+        run.cancel()
+        run.result(timeout=60)
+    assert [each["name"] for each in review] == shown
+
+
 def test_files_of_stages_can_be_named(tmp_path):
     shown = reviewed(tmp_path, ', human.review="plan/prompt.md, plan, plan/none.txt, plna/x"')
     assert [(each["name"], each["text"]) for each in shown] == [

@@ -596,6 +596,79 @@ def test_ruling_22_a_restart_within_a_branch_is_a_warning(edge, count):
     assert len([each for each in lint(body) if each.rule == "restart_in_branch"]) == count
 
 
+CHECK = f'{ENDS} {WORK} check [prompt="Check"] ask [shape=hexagon] start -> work -> check'
+ON_FAIL = 'condition="outcome=fail"'
+
+
+@pytest.mark.parametrize(
+    ("edges", "words"),
+    [
+        (
+            f"check -> exit check -> work [{ON_FAIL}, max_taken=2]",
+            "2 times, no edge of check is left for a failure: the",
+        ),
+        ("check -> exit [max_taken=1]", "check -> exit was taken once, no edge of check is left: the run fails there"),
+        (
+            f'check -> exit [condition="outcome=success"] check -> work [{ON_FAIL}, max_taken=2]',
+            "the other edges of check have conditions: where none holds, the run fails there",
+        ),
+        (f"check -> exit check -> work [{ON_FAIL}, max_taken=2] check -> ask [default=true]", ""),
+        (f"check -> exit check -> work [{ON_FAIL}, max_taken=2] check -> ask [{ON_FAIL}]", ""),
+        (f"check -> exit check -> work [{ON_FAIL}, max_taken=2] check [retry_target=work]", ""),
+        (f"on_fail=continue check -> exit check -> work [{ON_FAIL}, max_taken=2]", ""),
+        ('check -> exit check -> work [label="Again", max_taken=2]', ""),
+        (f'check -> ask [condition="outcome=success"] check -> exit [{ON_FAIL}] check -> work [max_taken=2]', ""),
+    ],
+)
+def test_a_bound_without_another_edge_is_a_warning_that_says_what_happens(edges, words):
+    told = messages(f"{CHECK} {edges}", "edge_bound")
+    assert [words in message for message in told] == [True] * bool(words)
+
+
+def test_a_misspelled_prompt_beside_a_label_is_a_warning():
+    (finding,) = lint(f'{ENDS} work [label="Write", promt="Write it"] start -> work -> exit')
+    assert (finding.rule, finding.severity, finding.span.text) == ("attribute_typo", "warning", "promt")
+    assert finding.message.endswith(
+        'did you mean "prompt"? As it stands, the label of "work" would be its prompt: "Write"'
+    )
+    assert finding.fix.edits[0].text == "prompt"
+
+
+def test_a_misspelled_prompt_of_no_model_is_no_warning():
+    (finding,) = lint(f'{ENDS} {WORK} work [label="Write", promt="x"] start -> work -> exit')
+    assert (finding.rule, finding.severity) == ("attribute_typo", "info")
+
+
+def test_a_bound_on_the_beginning_of_a_branch_has_no_effect():
+    told = messages(f"{ENDS} {FAN} start -> fan fan -> a [max_taken=2] fan -> b a -> exit b -> exit", "edge_bound")
+    assert told == ["max_taken of fan -> a has no effect: the edge begins a branch in every pass"]
+
+
+@pytest.mark.parametrize(("value", "words"), [("0", "max_taken 0 is below 1"), ("-1", "max_taken -1 is below 1")])
+def test_a_bound_is_at_least_1(value, words):
+    (finding,) = lint(f"{CHECK} check -> work [max_taken={value}] check -> ask [default=true] ask -> exit")
+    assert (finding.rule, finding.severity, finding.message) == ("bad_value", "error", words)
+
+
+@pytest.mark.parametrize("value", ["two", '"1.5"', "true"])
+def test_a_bound_is_a_whole_number(value):
+    (finding,) = lint(f"{CHECK} check -> work [max_taken={value}] check -> ask [default=true] ask -> exit")
+    assert (finding.rule, finding.severity) == ("bad_value", "error")
+    assert "is not a whole number" in finding.message
+
+
+def test_a_bound_on_a_node_belongs_on_an_edge():
+    (finding,) = [each for each in lint(f"{CHECK} check [max_taken=2] check -> exit") if "max_taken" in each.message]
+    assert finding.message == '"max_taken" has no effect on a node; the edge\'s attribute "max_taken" does that'
+
+
+def test_a_loop_with_a_bounded_edge_has_an_end():
+    assert "unbounded_cycle" in found(f"{CHECK} check -> work [weight=1] check -> exit")
+    assert "unbounded_cycle" not in found(f"{CHECK} check -> work [weight=1, max_taken=2] check -> exit")
+    parallel = "check -> work [weight=2] check -> work [weight=1, max_taken=2]"
+    assert "unbounded_cycle" in found(f"{CHECK} {parallel} check -> exit")
+
+
 def test_a_fan_in_behind_a_fan_out_need_not_be_its_join():
     body = f"{ENDS} {FAN} start -> fan {FOUR.replace('j -> exit', 'j -> k')} k [shape=tripleoctagon] k -> exit"
     assert "fan_in_without_fan_out" not in found(body)

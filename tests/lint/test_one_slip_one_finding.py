@@ -72,7 +72,7 @@ def test_one_slip_is_one_finding_that_stands_where_the_slip_is(name, right, wron
 @pytest.mark.parametrize(
     ("right", "wrong", "message", "line"),
     [
-        ('label="Accepted?"', 'label="Accepted?', "text directly after the string that began on line 47", 48),
+        ('label="Accepted?"', 'label="Accepted?', "the string is not closed on its line", 47),
         ('label="Accepted?"', 'label=Accepted?"', "this value needs double quotes", 47),
         ("summarize -> done", "summarize -- done", "undirected edges are not supported", 61),
         ('label="Start"]', 'label="Start"', '"[" is never closed', 16),

@@ -60,7 +60,7 @@ def test_rows_that_failed_come_first_and_say_why(evaluation):
         ("odd", "warn", 2 * NOTHING),
         ("good", "ok", "●●"),
     ]
-    assert [row["reason"] for row in rows] == ["correct", "ValueError: it is odd", ""]
+    assert [row["reason"] for row in rows] == ["correct is false", "ValueError: it is odd", ""]
     assert rows[0] | {"output": "billing", "expected": "support"} == rows[0]
 
 

@@ -8,6 +8,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from IPython.lib.pretty import pretty
 from pydantic import BaseModel
 
 from attractor_nb import Pipeline, gates
@@ -207,6 +208,23 @@ def test_all_questions_of_all_runs_are_in_one_list_and_answered_there(start, tmp
     assert [asked.run for asked in gates(tmp_path / "runs")] == [first]
     with pytest.raises(AlreadyAnswered, match="Approve, by call"):
         inbox[1].answer("A")
+
+
+def test_a_question_of_the_list_is_one_line_in_a_terminal(start, tmp_path):
+    run = start("first")
+    (asked,) = gates(tmp_path / "runs")
+    line = pretty(asked)
+    assert line.startswith(f"<gate review of first · run {run.id}: ")
+    assert line.endswith('(A = Approve, R = Again); run.answer("review", …)>')
+    assert "\n" not in line
+
+
+def test_cards_with_the_same_words_name_their_run_also_when_no_process_works_on_it(start, live, tmp_path):
+    run = start("left")
+    run.cancel()
+    run.result(timeout=30)
+    live.place(gates(tmp_path / "runs"))
+    assert [card["about"] for card in live.cards.gates] == ["left · review · run left"]
 
 
 def test_the_table_escapes_what_pipelines_say_and_is_the_same_each_time(start, tmp_path):

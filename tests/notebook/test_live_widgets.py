@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from attractor_nb import Pipeline
 from attractor_nb.languages.dot import read_dot
 from attractor_nb.model.events import (
     ChildEvent,
@@ -28,7 +29,7 @@ from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.model.states import NodeStatus, RunStatus
 from attractor_nb.notebook.live.gate_card import ClickedAnswer
 from attractor_nb.notebook.live.graph_view import GraphView
-from attractor_nb.notebook.live.live_run import LiveRun
+from attractor_nb.notebook.live.live_run import Beside, LiveRun
 from attractor_nb.notebook.live.live_runs import LiveRuns
 from attractor_nb.notebook.live.painting import LoopPainter, ThreadPainter
 from attractor_nb.views.folding import fold_event
@@ -180,6 +181,7 @@ class FakeRun:
         self.view = RunView()
         self.is_done = False
         self.observers = []
+        self.id = "abc"
         self.debugger = SimpleNamespace(to_plain=lambda: {"breakpoints": ["plan"], "stops": []})
 
     def on_event(self, observer):
@@ -234,6 +236,11 @@ def test_nothing_is_kept_of_each_attempt(live):
 def test_branches_that_speak_at_once_are_all_heard(live):
     live.paint([StageOutput(name=name, text=text) for name, text in (("a", "1"), ("b", "2"), ("a", "3"))])
     assert live.graph_view.states["tails"] == {"b": "2", "a": "13"}
+
+
+def test_a_card_names_the_asking_node_and_the_run(live):
+    live.paint([question()])
+    assert live.graph_view.gates[0]["about"] == "gate · run abc"
 
 
 def test_a_card_answers_the_run_as_a_person(live):
@@ -439,3 +446,19 @@ def test_what_the_debugger_says_is_part_of_the_truth_and_its_bar_is_answered(liv
     assert live.graph_view.states["debugger"]["breakpoints"] == ["plan"]
     view._on_message(view, {"kind": "debug", "call": "step"}, [])
     assert view.sent == [{"kind": "debug", "problem": "step"}]
+
+
+def test_a_fork_offers_the_comparison_with_its_parent_and_opens_it_once(tmp_path):
+    text = "digraph g { start [shape=Mdiamond] done [shape=Msquare] start -> plan -> done }"
+    run = Pipeline(text, backend="simulated").run(runs_dir=tmp_path, is_shown=False)
+    run.result(60)
+    fork = run.fork("plan", prompt="Another one", is_shown=False)
+    fork.result(60)
+    assert [LiveRun(each, is_followed=False).graph_view.has_parent for each in (run, fork)] == [False, True]
+    beside = Beside(fork, None)
+    first, again = (beside.answer({"what": "compare"}) for _ in range(2))
+    assert first["place"]
+    assert first == again
+    steps = beside._opened["compare"].comparison["steps"]
+    assert [step["node"] for step in steps if step["differs"]] == ["plan"]
+    assert "parent of this fork" in Beside(run, None).answer({"what": "compare"})["problem"]

@@ -10,7 +10,7 @@ import pytest
 
 from attractor_nb import Outcome, Pipeline
 from attractor_nb.errors import OptionError
-from attractor_nb.evaluation.agreement import agreement
+from attractor_nb.evaluation import agreement
 from attractor_nb.notebook.review_box import ReviewBox
 from attractor_nb.runtime.handles.presenters import register_review
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import nbformat
 
 from attractor_nb import Pipeline
-from attractor_nb.evaluation.scorers import matches
+from attractor_nb.evaluation import matches
 
 if TYPE_CHECKING:
     from attractor_nb import Context, Node

@@ -9,10 +9,12 @@ import pytest
 
 TOP_LEVEL = {
     "CHANGELOG.md",
+    "CITATION.cff",
     "CONTRIBUTING.md",
     "LICENSE",
     "Makefile",
     "README.md",
+    "SECURITY.md",
     "attractor_nb",
     "binder",
     "constraints.txt",

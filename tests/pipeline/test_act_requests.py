@@ -51,7 +51,7 @@ def inspector(run):
 def test_a_stage_says_what_can_be_done_with_it_and_by_which_call(inspector):
     found = inspector.actions("draft", 1)
     assert [found[name]["why"] for name in ("fork", "rewind", "pin")] == ["", "", ""]
-    assert found["prompt"] == "Draft tides ${tone}", "what the call takes, not what was sent"
+    assert found["prompt"] == "Draft $goal ${tone}", "what the graph says, not what was sent"
     assert found["fork"]["call"].splitlines()[-1] == 'fork = run.fork("draft")'
     assert found["rewind"]["call"].splitlines()[-1] == 'run = run.rewind("draft")'
     assert found["pin"]["call"].splitlines()[-1] == 'run.debugger.pin("draft")'

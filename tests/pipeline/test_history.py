@@ -107,7 +107,7 @@ def test_a_frame_has_a_row_for_each_run_and_without_pandas_the_message_says_so(k
     def no_pandas(name):
         raise ImportError(name)
 
-    monkeypatch.setattr("attractor_nb.pipeline.runs.import_module", no_pandas)
+    monkeypatch.setattr("attractor_nb.views.table.import_module", no_pandas)
     with pytest.raises(OptionError, match="needs pandas"):
         kept.to_frame()
 
@@ -127,6 +127,16 @@ def test_what_a_cell_keeps_has_no_times_and_print_has_them(kept):
     assert "started" in str(kept)
     assert bundle == runs("kept")._repr_mimebundle_()
     assert str(runs("none")) == "no runs"
+
+
+def test_heat_of_runs_of_several_pipelines_is_that_of_the_newest_run_and_says_so(kept):
+    Pipeline(TEXT.replace("talk", "other")).run(wait=True, logs_root="kept/other", backend="simulated")
+    found = heat(runs("kept"), "visits")
+    assert found.graph.label == "other"
+    assert found.run_count == 1
+    note = "only runs of other: 3 runs of other pipelines left out (talk)"
+    assert note in str(found)
+    assert note in found.to_svg()
 
 
 def test_heat_is_measured_over_what_is_listed_and_what_cannot_be_read_is_named(kept):
@@ -183,6 +193,21 @@ def test_a_desk_does_what_is_clicked_and_says_the_call(kept):
 def test_a_map_is_not_resumed_as_a_run(kept):
     with pytest.raises(RunError, match="is a map"):
         kept.where(kind="map")[0].resume()
+
+
+def test_an_evaluation_is_listed_as_one_with_its_rows(kept):
+    pipeline = Pipeline(TEXT, backend="simulated")
+    rows = [{"n": "1"}, {"n": "2"}]
+    pipeline.evaluate(rows, {"any": lambda output: True}, inputs=["n"], wait=True, map_dir="kept/scored")
+    for table in (runs("kept"), runs("kept")):  # read, and read from what is kept of it
+        (row,) = table.where(kind="evaluation")
+        assert (row.logs_root.name, row.kind, row.is_map) == ("scored", "evaluation", True)
+        assert names(table.where(kind="map")) == ["rows"]
+        assert "2 rows" in str(table.where(kind="evaluation"))
+    assert names(row.load()) == ["row-00000", "row-00001"]
+    with pytest.raises(RunError, match="is an evaluation") as refused:
+        row.resume()
+    assert "resume_evaluation(directory, scorers)" in str(refused.value)
 
 
 def test_a_table_is_a_sequence(kept):

@@ -4,7 +4,7 @@ import pytest
 
 from attractor_nb import lineage
 from attractor_nb.errors import RunError
-from attractor_nb.studio.history.lineage import Relative, lineage_svg, lineage_text
+from attractor_nb.studio.history.lineage import Relative, lineage_svg, lineage_text, parent_of
 from attractor_nb.testing import ManualClock
 
 MAX_SHOWN = 200
@@ -26,6 +26,14 @@ def family(make, tmp_path):
     grandchild.result(60)
     first.rewind("b").result(60)
     return run, first, second, grandchild
+
+
+def test_the_parent_of_a_fork_is_found_beside_it_while_it_is_there(family):
+    run, first, second, grandchild = family
+    assert [parent_of(each) for each in (first, second, grandchild)] == [run.logs_root, run.logs_root, first.logs_root]
+    assert parent_of(run) is None
+    first.logs_root.rename(first.logs_root.with_name("moved"))
+    assert parent_of(grandchild) is None
 
 
 TREE = """\

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from html.parser import HTMLParser
@@ -11,12 +12,15 @@ import pytest
 from attractor_nb import FunctionBackend, Outcome, Pipeline, Usage, redact_also
 from attractor_nb.cli import main
 from attractor_nb.errors import OptionError, StorageError
-from attractor_nb.maps import map_page as pages
 from attractor_nb.maps.map_page import export_map, map_page
 from attractor_nb.maps.map_view import MapView
 from attractor_nb.maps.stored_map import MapRecord, RecordedRow
 from attractor_nb.model.calls.call_content import Response
+from attractor_nb.views import row_table
 from attractor_nb.views.frontend import table_page
+from attractor_nb.views.markup import element
+from attractor_nb.views.row_table import STATIC_ROWS, RowCell, RowColumn, RowQuery, RowTable
+from attractor_nb.views.rows_page import RowsPage
 
 TEXT = """digraph Triage { label="Triage of tickets"
     inputs="ticket"
@@ -62,6 +66,11 @@ class Page(HTMLParser):
             self.rows[-1][-1] += data
 
 
+def embedded(text):
+    """The values of a page's rows."""
+    return json.loads(text.partition('class="am-data">')[2].partition("</script>")[0])
+
+
 def exported(tmp_path, **options):
     result = mapped(tmp_path / "map", **options)
     return result, result.export_html(tmp_path / "page.html").read_text()
@@ -87,7 +96,7 @@ def test_it_loads_nothing_runs_its_own_script_only_and_escapes_what_it_holds(tmp
     tags = Page(text).found
     (policy,) = [attrs["content"] for tag, attrs in tags if attrs.get("http-equiv")]
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
-    assert [attrs.get("type") for tag, attrs in tags if tag == "script"] == ["module"]
+    assert [attrs.get("type") for tag, attrs in tags if tag == "script"] == ["application/json", "module"]
     assert not [attrs for _, attrs in tags if {"src", "href", "srcset", "action"} & attrs.keys()]
     assert not [name for _, attrs in tags for name in attrs if name.startswith("on")]
 
@@ -151,18 +160,20 @@ def test_long_values_are_folded_and_cut_and_the_page_says_so(tmp_path, monkeypat
     cell = Page(text).rows[2][4]
     assert text.count("<details>") == 5  # and the one of two lines
     assert "more characters" in cell
-    monkeypatch.setattr(pages, "MAX_CHARS", 2_000)
+    (column,) = [place for place, (title, *_) in enumerate(embedded(text)["columns"]) if title == "classify.response"]
+    assert embedded(text)["rows"][1][4 + column].endswith("… 6,000 more characters")
+    monkeypatch.setattr(row_table, "MAX_CHARS", 2_000)
     (tmp_path / "small").mkdir()
     _, text = exported(tmp_path / "small", words="word " * 2_000, outputs=["classify.response"])
     assert "To keep this page small, values are cut to 300 characters." in text
-    monkeypatch.setattr(pages, "MAX_ROWS", 2)
+    monkeypatch.setattr(row_table, "MAX_ROWS", 2)
     (tmp_path / "few").mkdir()
     assert "and 3 more rows, which are not shown" in exported(tmp_path / "few")[1]
 
 
 def test_many_inputs_share_a_column(tmp_path):
     row = RecordedRow(0, "success", {f"name{n}": n for n in range(9)}, "")
-    text = map_page(MapRecord("m", None, MapView("m", 1), (row,), (), None, {}), {})
+    text = map_page(MapRecord("m", None, MapView("m", 1), (row,), (), None, {})).to_html()
     assert Page(text).rows[0] == ["row", "status", "inputs"]
     assert "name0: 0\nname1: 1" in text
 
@@ -174,10 +185,12 @@ def test_two_thousand_rows_take_less_than_five_seconds(tmp_path):
         for n in range(2_000)
     ]  # fmt: skip
     began = time.process_time()
-    text = map_page(MapRecord("m", None, MapView("m", 2_000), tuple(rows), ("answer",), None, {}), {})
+    text = map_page(MapRecord("m", None, MapView("m", 2_000), tuple(rows), ("answer",), None, {})).to_html()
     assert time.process_time() - began < 5
     assert len(text) < 4_000_000
-    assert len(Page(text).rows) == 2_001
+    assert len(Page(text).rows) == 1 + STATIC_ROWS
+    assert len(embedded(text)["rows"]) == 2_000
+    assert "and 1,500 more rows, which this page shows with JavaScript switched on" in text
 
 
 def test_a_disk_that_refuses_and_a_word_that_means_nothing_are_errors(tmp_path):
@@ -199,5 +212,60 @@ def test_the_command_exports_maps(tmp_path, capsys, monkeypatch):
 
 
 def test_a_page_cannot_be_ended_by_its_content():
-    text = table_page("</title>", "</p>", "map_page", "makeMapTable", pages.element("p", None, "</main></script>"))
+    text = table_page("</title>", "</p>", element("p", None, "</main></script>"))
     assert text.count("</script>") == text.count("</main>") == 1
+
+
+# -- the table of rows -----------------------------------------------------------------------------------------
+
+
+def table_of(rows):
+    """A table of rows that are a name, a status and a number."""
+    return RowTable(
+        (
+            RowColumn("row", "is-row", lambda row: row[0]),
+            RowColumn("size", "is-number", lambda row: RowCell(f"{row[2]:,}", row[2])),
+        ),
+        rows,
+        lambda row: (f"is-{row[1]}", row[1]),
+        ways={"stage plan": [0, 2]},
+    )
+
+
+ROWS = [("r10 Parcel", "failed", 900), ("r9 invoice", "passed", 1_000), ("r2 parcel", "passed", 20)]
+
+
+@pytest.mark.parametrize(
+    ("query", "places"),
+    [
+        (RowQuery(), [0, 1, 2]),
+        (RowQuery(words="PARCEL 2"), [2]),
+        (RowQuery(words="passed"), [1, 2]),
+        (RowQuery(words="1,000"), [1]),
+        (RowQuery(status="failed"), [0]),
+        (RowQuery(way="stage plan", status="passed"), [2]),
+        (RowQuery(way="edge 7"), []),
+        (RowQuery(sort=0), [2, 1, 0]),
+        (RowQuery(sort=1), [2, 0, 1]),
+        (RowQuery(sort=1, descending=True, words="parcel"), [0, 2]),
+        (RowQuery(sort=9), [0, 1, 2]),
+    ],
+    ids=str,
+)
+def test_rows_are_found_by_words_status_and_way_and_sorted_by_value(query, places):
+    assert table_of(ROWS).find(query) == places
+
+
+def test_a_part_of_the_rows_says_how_many_there_are_and_where_it_begins():
+    part = RowsPage("t", "l", element("p", None, ""), table_of(ROWS)).part(RowQuery(words="r"), 1, 1)
+    assert (part["found"], part["total"], part["offset"]) == (3, 3, 1)
+    assert part["choices"] == {"failed": 1, "passed": 2}
+    assert part["rows"] == [[1, 1, "", "", "r9 invoice", ["1,000", 1_000, "", []]]]
+
+
+def test_values_that_are_sent_hold_no_secret():
+    key = "planted-1a1b2c3d4e5f6789"
+    redact_also(key)
+    table = table_of([(key, "failed", 1)])
+    assert "planted" not in json.dumps(table.values([0], 100))
+    assert "planted" not in table.embedded()

@@ -12,7 +12,7 @@ import pytest
 from attractor_nb import Pipeline, platforms
 from attractor_nb.backends import ProviderBackend
 from attractor_nb.errors import OptionError
-from attractor_nb.extras import EXTRAS, has_package
+from attractor_nb.extras import EXTRAS, has_package, install_command
 from attractor_nb.studio.estimate import preflight as machine
 from attractor_nb.studio.estimate.preflight import examine_machine
 
@@ -265,7 +265,7 @@ def test_without_the_extra_the_command_is_told(monkeypatch):
     for name in EXTRAS["llm"].packages:
         monkeypatch.setitem(sys.modules, name, None)
     found = {each.subject: each for each in machine.extras()}
-    assert found["extra llm"].remedy == "pip install 'attractor-nb[llm]'"
+    assert found["extra llm"].remedy == install_command("llm")
 
 
 def test_the_html_has_a_row_for_each_finding():

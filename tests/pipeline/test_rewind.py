@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attractor_nb import Outcome, Pipeline, Run, StageStatus, Usage
+from attractor_nb import Outcome, Pipeline, Run, StageStatus, Usage, diff
 from attractor_nb.decisions.kept_state import checkpoint_entries
 from attractor_nb.decisions.log_history import counted_events
 from attractor_nb.decisions.planning.plan import compile_plan
@@ -595,3 +595,47 @@ def test_ruling_45_a_gate_that_failed_before_a_restart_stays_unsatisfied(way, ma
     loaded = Run.load(tmp_path / "run", pipeline)
     again = (loaded.rewind if way == "rewind" else loaded.fork)("a").result(30)
     assert (again.status, again.reason) == ("fail", first.reason)
+
+
+def test_a_handle_that_a_rewind_passed_over_shows_its_own_end_and_says_so(line):
+    again = line.rewind("b", stop_after=1)
+    again.result(60)
+    path = line.explain()
+    assert [(step.node, step.visit) for step in path.steps] == [("start", 1), ("a", 1), ("b", 1), ("c", 1), ("done", 1)]
+    assert path.ending.startswith("the run succeeded; it was rewound to before b since")
+    assert line.inspect("b").response.startswith("b 1")
+    assert [visit.node_id for visit in line.journal().visits] == ["start", "a", "b", "c", "done"]
+    assert "was rewound to before b since" in str(line)
+    assert [(step.node, step.visit) for step in again.explain().steps][-1] == ("b", 2)
+    assert "since" not in str(again)
+
+
+def test_a_handle_that_a_resume_continued_says_so(make, tmp_path):
+    stopped = make(LINE).run(logs_root=tmp_path / "run", stop_after=2)
+    stopped.result(60)
+    stopped.resume().result(60)
+    assert [step.node for step in stopped.explain().steps] == ["start", "a", "b", "c", "done"]
+    assert "resumed since" in stopped.explain().ending
+    assert "was resumed since" in str(stopped)
+
+
+def test_a_loaded_handle_that_a_rewind_passed_over_shows_its_own_end(line):
+    loaded = Run.load(line.logs_root)
+    Run.load(line.logs_root).rewind("b", stop_after=1, backend=lambda prompt: "new").result(60)
+    assert [step.node for step in loaded.explain().steps] == ["start", "a", "b", "c", "done"]
+
+
+def test_a_comparison_shows_the_end_that_its_heading_names(line):
+    again = line.rewind("b", stop_after=1)
+    again.result(60)
+    both = diff(line, again)
+    assert {pair.node: pair.a.status for pair in both.steps if pair.a}["c"] == "success"
+    assert both.first_difference.node == "c"
+
+
+def test_a_handle_that_restarted_shows_its_own_end_after_a_rewind_to_before_the_restart(restarted, tmp_path):
+    before = Run.load(tmp_path / "run", restarted)
+    path = [(step.node, step.visit) for step in before.explain().steps]
+    restarted.resume(tmp_path / "run", rewind_to="prepare", visit=1, stop_after=1).result(60)
+    assert [(step.node, step.visit) for step in before.explain().steps] == path
+    assert "rewound to before prepare since" in before.explain().ending

@@ -22,6 +22,7 @@ from attractor_nb.errors import NoSuchGate, NoSuchKey, OptionError, RunError, Ru
 from attractor_nb.model.calls.call_content import INPUTS_FILE
 from attractor_nb.model.events import StageCompleted
 from attractor_nb.runtime.handles.presenters import are_runs_shown, register_presenter
+from attractor_nb.runtime.stored_execution import load_execution
 
 GATE = 'g [shape=hexagon] start -> g g -> done [label="[Y] Yes"]'
 
@@ -217,12 +218,12 @@ def test_a_run_that_ended_otherwise_is_loaded_as_it_stands(make, replies, option
     assert loaded.result().reason == result.reason
 
 
-def test_a_running_run_can_be_looked_at_from_its_directory(make, tmp_path):
+def test_a_run_of_another_process_can_be_looked_at_from_its_directory(make, tmp_path):
     run = make(f"a {GATE.replace('start -> g', 'start -> a -> g')}", interviewer="deferred").run(
         logs_root=tmp_path / "run"
     )
     run.wait_for_gate("g", 60)
-    other = Run.load(tmp_path / "run")
+    other = load_execution(tmp_path / "run")
     assert (other.status, other.is_done, other["a"].visits) == ("running", False, 1)
     with pytest.raises(NoSuchGate) as caught:
         other.answer("g", "Y")
@@ -305,7 +306,7 @@ def test_the_result_of_a_run_that_runs_elsewhere_is_not_here_yet(make):
     run = make(GATE, interviewer="deferred").run()
     run.wait_for_gate("g", 60)
     with pytest.raises(RunError, match="runs elsewhere"):
-        Run.load(run.logs_root).result(1)
+        load_execution(run.logs_root).result(1)  # as in another process
     run.answer("g", "Y")
     run.result(60)
 
@@ -382,3 +383,15 @@ def test_a_blocking_call_is_refused_where_there_are_no_threads(monkeypatch, tmp_
     with pytest.raises(OptionError, match="a browser has no threads"):
         pipeline.run(wait=True, logs_root=tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_run_under_way_here_is_loaded_as_itself(tmp_path):
+    """Its gate can be answered, and it can be waited for."""
+    text = "digraph { start [shape=Mdiamond] gate [shape=hexagon] done [shape=Msquare] start -> gate -> done }"
+    run = Pipeline(text).run(runs_dir=tmp_path)
+    run.wait_for_gate("gate")
+    loaded = runs(tmp_path)[0].load()
+    assert loaded is run
+    loaded.answer("gate", "done")
+    assert loaded.result().status == "success"
+    assert Run.load(run.logs_root) is not run, "it has ended, and is read from its directory"

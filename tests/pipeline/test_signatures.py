@@ -18,18 +18,19 @@ from attractor_nb import Pipeline, Run, load_pipeline, run_pipeline, runs
 from attractor_nb.cli.shared_options import option_parameters, run_settings
 from attractor_nb.errors import OptionError
 from attractor_nb.maps.map_launch import MapRun
-from attractor_nb.model.vocabulary.option_meanings import OF_A_MAP, OF_A_PIPELINE, OF_A_RUN
+from attractor_nb.model.vocabulary.option_meanings import OF_A_MAP, OF_A_PIPELINE, OF_A_RUN, OF_AN_EVALUATION
 from attractor_nb.notebook.extension import AttractorMagics
 from attractor_nb.pipeline.runs import RunRow, RunTable
 from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.prepare import run_options
-from attractor_nb.runtime.prepare.run_options import BOUNDS, MapOptions, RunOptions
+from attractor_nb.runtime.prepare.run_options import BOUNDS, EvaluationOptions, MapOptions, RunOptions
 from attractor_nb.studio.debugger import Debugger
 
 ROOT = Path(__file__).resolve().parents[2]
 ENDS = "start [shape=Mdiamond] done [shape=Msquare]"
 HELLO = f"digraph hello {{ {ENDS} plan [prompt=p] start -> plan -> done }}"
 OF_A_ROW = OF_A_RUN.keys() - {"params", "logs_root", "breakpoints", "pins", "stop_after"}
+MEANINGS = {RunOptions: OF_A_RUN, MapOptions: OF_A_MAP, EvaluationOptions: OF_AN_EVALUATION}
 CALLS = {
     "Pipeline": (Definition.__init__, OF_A_PIPELINE.keys(), {}),
     "Pipeline.run": (Pipeline.run, OF_A_RUN.keys(), {}),
@@ -41,6 +42,13 @@ CALLS = {
     "Pipeline.map": (Pipeline.map, OF_A_MAP.keys() | OF_A_ROW, {}),
     "Pipeline.map_async": (Pipeline.map_async, OF_A_MAP.keys() | OF_A_ROW, {"host": "kernel"}),
     "Pipeline.resume_map": (Pipeline.resume_map, (OF_A_MAP.keys() | OF_A_ROW) - {"map_dir"}, {}),
+    "Pipeline.evaluate": (Pipeline.evaluate, OF_AN_EVALUATION.keys() | OF_A_MAP.keys() | OF_A_ROW, {}),
+    "Pipeline.compare": (Pipeline.compare, OF_AN_EVALUATION.keys() | OF_A_MAP.keys() | OF_A_ROW, {}),
+    "Pipeline.compare_async": (
+        Pipeline.compare_async,
+        OF_AN_EVALUATION.keys() | OF_A_MAP.keys() | OF_A_ROW,
+        {"host": "kernel"},
+    ),
     "Pipeline.estimate": (Pipeline.estimate, set(BOUNDS), {}),
     "Run.resume": (Run.resume, OF_A_RUN.keys() - {"params"}, {}),
     "Run.rewind": (Run.rewind, OF_A_RUN.keys() - {"params"}, {}),
@@ -64,24 +72,32 @@ def told(function):
     return {name.lstrip("*"): meaning for name, _, meaning in parts}
 
 
+def kinds_of(name):
+    """The classes whose fields are options of a call."""
+    if "evaluate" in name or "compare" in name:
+        return RunOptions, MapOptions, EvaluationOptions
+    return (RunOptions, MapOptions) if "map" in name else (RunOptions,)
+
+
 def table_of(name):
     """Annotation and default of each option, as its dataclass has them."""
     if name in {"Pipeline", "load_pipeline"}:
         parameters = inspect.signature(Definition).parameters
         return {each: (parameters[each].annotation, parameters[each].default) for each in OF_A_PIPELINE}
-    entries = fields(RunOptions) + (fields(MapOptions) if "map" in name else ())
+    entries = [entry for kind in kinds_of(name) for entry in fields(kind)]
     return {entry.name: (entry.type, None if entry.default is MISSING else entry.default) for entry in entries}
 
 
 def meanings_of(name):
     if name in {"Pipeline", "load_pipeline"}:
         return OF_A_PIPELINE
-    return OF_A_RUN | OF_A_MAP if "map" in name else OF_A_RUN
+    return {option: meaning for kind in kinds_of(name) for option, meaning in MEANINGS[kind].items()}
 
 
 def test_each_option_has_a_meaning_and_each_meaning_an_option():
     assert OF_A_RUN.keys() == {entry.name for entry in fields(RunOptions)}
     assert OF_A_MAP.keys() == {entry.name for entry in fields(MapOptions)}
+    assert OF_AN_EVALUATION.keys() == {entry.name for entry in fields(EvaluationOptions)}
     assert OF_A_PIPELINE.keys() == inspect.signature(Definition).parameters.keys() - {"source", "unknown"}
 
 
@@ -181,6 +197,8 @@ def run(tmp_path):
         pytest.param(lambda run: run.pipeline.map([{}], bakend="simulated"), id="map"),
         pytest.param(lambda run: asyncio.run(run.pipeline.map_async([{}], bakend="x")), id="map_async"),
         pytest.param(lambda run: run.pipeline.resume_map("m", bakend="simulated"), id="resume_map"),
+        pytest.param(lambda run: run.pipeline.evaluate([{}], len, bakend="simulated"), id="evaluate"),
+        pytest.param(lambda run: run.pipeline.compare({}, [{}], len, bakend="simulated"), id="compare"),
         pytest.param(lambda run: run.resume(bakend="simulated"), id="Run.resume"),
         pytest.param(lambda run: run.rewind("plan", bakend="simulated"), id="Run.rewind"),
         pytest.param(lambda run: run.fork("start", bakend="simulated"), id="Run.fork"),
@@ -193,6 +211,13 @@ def run(tmp_path):
 def test_a_misspelt_option_is_answered_with_the_nearest(run, call):
     with pytest.raises(OptionError, match=r"bakend.*did you mean.*backend"):
         call(run)
+
+
+def test_a_misspelt_option_of_an_evaluation_is_answered_with_the_nearest(run):
+    with pytest.raises(OptionError, match=r"repeats.*did you mean.*repeat"):
+        run.pipeline.evaluate([{}], len, repeats=5)
+    with pytest.raises(OptionError, match="logs_root is an option of a single run"):
+        run.pipeline.evaluate([{}], len, logs_root="out")
 
 
 def test_a_misspelt_bound_and_a_misspelt_condition_are_answered_with_the_nearest(run):

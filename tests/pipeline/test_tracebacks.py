@@ -311,5 +311,5 @@ def test_a_backend_that_says_what_is_wrong_itself_keeps_its_place(tmp_path):
 def test_the_files_of_the_examples_are_where_they_were(tmp_path):
     run = run_of(tmp_path, backend=FunctionBackend(failing))
     names = [file.name for file in run.inspect("plan").files]
-    assert names == ["prompt.md", "status.json", "traceback.txt"]
+    assert names == ["failed_line.txt", "prompt.md", "status.json", "traceback.txt"]
     assert isinstance(run.inspect("plan").directory, Path)

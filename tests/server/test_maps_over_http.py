@@ -1,5 +1,6 @@
 """A map over HTTP: its rows are runs, its page is read part by part, two of them are compared."""
 
+import json
 import shutil
 
 import pytest
@@ -154,17 +155,40 @@ def test_a_map_shows_its_counts_and_its_rows_failures_first(root, client):
 
 
 def test_the_page_of_a_map_has_the_parts_of_the_exported_page_with_links_to_its_rows(root, client):
-    page = client.get(f"/maps/{made_map(root)}", params={"with_page": "true"}).json()["page"]
-    assert 'href="#run=triage~row-00002"' in page["table"]
-    assert "no such ticket" in page["table"]
-    assert "&lt;b&gt;ticket 40&lt;/b&gt;" in page["table"]
+    found = client.get(f"/maps/{made_map(root)}", params={"with_page": "true", "with_table": "true"}).json()
+    page, table = found["page"], found["table"]
+    assert [column[0] for column in table["columns"]][:5] == ["row", "status", "reason", "ticket", "last_response"]
+    first, second, _ = table["rows"]
+    assert first[2:6] == ["triage~row-00002", "", ["2", 2, "", []], "✕ failed"]
+    assert second[8] == "<b>ticket 40</b>"
     assert page["drawing"].startswith("<svg")
-    assert "am-bar" in page["facts"]
+    assert "am-bar" in page["summary"]
     assert not any("attractor-nb export" in note for note in page["notes"])
-    failed, success = {"status": "fail", "words": "failed 1"}, {"status": "success", "words": "success 2"}
-    assert page["choices"] == [failed, success]
-    chosen = client.get("/maps/triage", params={"with_page": "true", "status": "interrupted"}).json()["page"]
-    assert chosen["choices"] == [failed, {"status": "interrupted", "words": "interrupted 0"}, success]
+    assert page["ways"] == ["stage classify"]
+    assert table["choices"] == {"failed": 1, "success": 2}
+    assert (found["kind"], found["headline"]) == ("map", "")
+
+
+def test_rows_are_sorted_by_a_column_and_chosen_by_a_stage(root, client):
+    made_map(root, count=4)
+
+    def rows(**query):
+        return [row["row"] for row in client.get("/maps/triage", params=query).json()["rows"]]
+
+    assert rows(sort=0, descending="true") == [3, 2, 1, 0]
+    assert rows(sort=3) == [0, 1, 2, 3]
+    assert rows(way="stage classify") == [2]
+    assert rows(way="stage nowhere") == []
+    assert rows(status="failed") == rows(status="fail") == [2]
+    assert client.get("/maps/triage", params={"sort": -2}).status_code == 422
+
+
+def test_a_map_that_changes_is_read_again(root, client):
+    made_map(root, count=2)
+    assert client.get("/maps/triage").json()["total"] == 2
+    shutil.rmtree(root / "triage")
+    made_map(root, count=3)
+    assert client.get("/maps/triage").json()["total"] == 3
 
 
 def test_rows_are_found_by_words_and_status_and_come_part_by_part(root, client):
@@ -230,8 +254,9 @@ def test_two_maps_are_compared_as_at_the_command_line(root, client):
     assert [row["a"]["id"] for row in found["rows"]] == ["triage~row-00002", "triage~row-00000"]
     assert found["rows"][0]["differs"] == ["outcome"]
     assert found["rows"][0]["b"]["outputs"] == {"last_response": "billing"}
-    assert "no such ticket" in found["page"]
-    assert "and 1 more rows, which are not shown" in found["page"]
+    assert "am-sides" in found["page"]["summary"]
+    assert (len(found["table"]["rows"]), found["table"]["total"]) == (2, 3)
+    assert "✕ failed: no such ticket" in json.dumps(found["table"]["rows"], ensure_ascii=False)
     assert found["headlines"][0].startswith("A ")
 
 

@@ -131,7 +131,7 @@ def test_the_policy_lets_the_sheets_of_our_drawings_in_and_no_other(client, sour
     for sheet in sheets:
         digest = base64.b64encode(hashlib.sha256(sheet.encode()).digest()).decode()
         assert f"'sha256-{digest}'" in policy()
-    assert policy().count("sha256-") == 3  # and that of a comparison
+    assert policy().count("sha256-") == 4  # and those of a comparison and of an evaluation
 
 
 def test_the_script_is_of_modules_that_share_no_name_and_make_no_markup_of_texts():

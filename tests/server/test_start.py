@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from attractor_nb.errors import OptionError
+from attractor_nb.extras import install_command
 from attractor_nb.server import serve
 from attractor_nb.server.serving import listen
 
@@ -21,7 +22,7 @@ def test_a_server_names_the_extra_that_it_needs_before_it_makes_anything(monkeyp
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(OptionError, match="the server needs uvicorn, which is not installed") as refused:
         serve(tmp_path / "runs")
-    assert refused.value.hint == "pip install 'attractor-nb[server]'"
+    assert refused.value.hint == install_command("server")
     assert not (tmp_path / "runs").exists()
 
 

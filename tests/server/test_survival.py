@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from attractor_nb.extras import install_command
 from attractor_nb.server.answers import run_answers
 from attractor_nb.server.run_service import RunService
 from attractor_nb.storage import run_index
@@ -255,4 +256,4 @@ def test_what_is_missing_is_said(root, monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(OptionError, match="needs uvicorn") as refused:
         serve(root)
-    assert "attractor-nb[server]" in refused.value.hint
+    assert install_command("server") in refused.value.hint

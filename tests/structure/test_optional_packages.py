@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from attractor_nb.extras import EXTRAS
+from attractor_nb.extras import EXTRAS, install_command
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -133,11 +133,11 @@ def said_without_extras(tmp_path_factory):
 @pytest.mark.parametrize("words", COMMANDS)
 def test_a_command_names_the_extra_that_it_needs(said_without_extras, words):
     said = said_without_extras[words]
-    assert f"pip install 'attractor-nb[{COMMANDS[words]}]'" in said
+    assert install_command(COMMANDS[words]) in said
     assert said[0] in "12"
     assert "internal error" not in said
 
 
 @pytest.mark.parametrize("call", FUNCTIONS)
 def test_a_function_names_the_extra_that_it_needs(said_without_extras, call):
-    assert said_without_extras[call] == f"pip install 'attractor-nb[{FUNCTIONS[call]}]'"
+    assert said_without_extras[call] == install_command(FUNCTIONS[call])

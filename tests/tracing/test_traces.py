@@ -15,6 +15,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from attractor_nb import Pipeline, Tracing, current_stage
 from attractor_nb.errors import OptionError, RetryableError
+from attractor_nb.extras import install_command
 from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.calls.providers import PROVIDER_NAMES
 from attractor_nb.model.events import ModelCallEnded, PipelineCompleted, StageCompleted, StageStarted, ToolCallEnded
@@ -395,7 +396,7 @@ def test_without_the_extra_it_is_said_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "opentelemetry.trace", None)
     with pytest.raises(OptionError, match="not installed") as caught:
         Pipeline(LINE).run(wait=True, durability="none", tracer=True)
-    assert "attractor-nb[tracing]" in caught.value.hint
+    assert install_command("tracing") in caught.value.hint
 
 
 @pytest.mark.parametrize("status", ["", "{", "[]", "5", "[" * 100_000])

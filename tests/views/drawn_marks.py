@@ -18,8 +18,9 @@ SVG = "{http://www.w3.org/2000/svg}"
 CELL = 900.0
 ASCENT, DESCENT = 0.74, 0.2
 DISC = 7.0
-SIGN_GAP = 7.0
-"""A sign is told from the letters beside it; of that a face wider than the table takes some."""
+SIGN_GAP = 4.0
+WIDER_FACE = 1.08
+"""Between a sign and the letters beside it are so many pixels, in a face that is so much wider than the table, too."""
 _NUMBER = re.compile(r"-?\d*\.?\d+(?:e-?\d+)?")
 _SHIFT = re.compile(r"translate\((-?[\d.]+)[ ,]?(-?[\d.]+)?\)")
 _STEP = 3.0
@@ -51,9 +52,10 @@ class Thing:
         return any(hypot(a - x, b - y) < radius for a, b in head.points)
 
     def gap_to(self, text: Thing) -> float:
-        """From the rim of a round sign to a text."""
+        """From the rim of a round sign to a text in a wider face."""
         x, y = (self.left + self.right) / 2, (self.top + self.bottom) / 2
-        aside, above = max(text.left - x, x - text.right, 0.0), max(text.top - y, y - text.bottom, 0.0)
+        more = (text.right - text.left) * (WIDER_FACE - 1) / 2
+        aside, above = max(text.left - more - x, x - text.right - more, 0.0), max(text.top - y, y - text.bottom, 0.0)
         return hypot(aside, above) - (self.right - self.left) / 2
 
     def holds(self, x: float, y: float) -> bool:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from attractor_nb import Pipeline
 from attractor_nb.cli.option_choices import Engine
 from attractor_nb.errors import OptionError
+from attractor_nb.extras import install_command
 from attractor_nb.languages.dot import parse_dot
 from attractor_nb.model.graph import with_texts
 from attractor_nb.views import graphviz_source as module
@@ -208,7 +209,7 @@ def test_without_graphviz_the_error_names_the_extra(use, binary, monkeypatch, tm
     monkeypatch.setattr(dot_command, "DOT_BINARY", Path("dot"))
     with pytest.raises(OptionError, match="Graphviz is not installed") as caught:
         use(Pipeline(REVIEW).to_graphviz())
-    assert "pip install 'attractor-nb[graphviz]'" in caught.value.hint
+    assert install_command("graphviz") in caught.value.hint
 
 
 def test_without_dot_the_program_of_the_extra_beside_this_python_draws(binary, monkeypatch, tmp_path):

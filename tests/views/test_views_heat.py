@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from attractor_nb.decisions.history.journal import Journal
 from attractor_nb.languages.dot import parse_dot
-from attractor_nb.model.events import PipelineStarted, StageCompleted, StageFailed, StageStarted
+from attractor_nb.model.events import InterviewCompleted, PipelineStarted, StageCompleted, StageFailed, StageStarted
 from attractor_nb.model.outcome import Outcome, Usage
 from attractor_nb.studio.timeline.heat_view import ALPHAS, HUE, MEASURES, heat_of, measure
 from attractor_nb.views.drawings.theme import DARK, LIGHT
@@ -65,6 +65,26 @@ def test_what_the_graph_does_not_have_is_told():
     assert heat.nodes == {}
     assert "not in this graph: other" in str(heat.table)
     assert "nothing says its time" in heat.to_svg()
+
+
+def test_what_must_be_known_of_it_is_written_below_the_picture():
+    heat = heat_of(GRAPH, [past(("other", 1, None, False)), ONE], "time", ["3 runs of other pipelines left out"])
+    lines = [text.text for text in ET.fromstring(heat.to_svg()).iter("{http://www.w3.org/2000/svg}text")]
+    assert "3 runs of other pipelines left out" in lines
+    assert "not in this graph: other" in lines
+
+
+def test_short_times_are_in_milliseconds():
+    assert heat_of(GRAPH, [past(("plan", 0.0042, None, False))], "time").words("plan") == "4.2 ms"
+
+
+def test_the_waits_for_people_are_left_out_by_choice():
+    waited = past(("plan", 60, None, False), ("write", 1, None, False))
+    answer = InterviewCompleted(duration=58, stage="plan", time=60, sequence=99)
+    journal = Journal([*waited.events, answer])
+    assert measure(journal, "time") == {"plan": 60, "write": 1}
+    assert measure(journal, "time", waits=False) == {"plan": 2, "write": 1}
+    assert "without the waits for people" in str(heat_of(GRAPH, [journal], "time", waits=False).table)
 
 
 @pytest.mark.parametrize("by", MEASURES)

@@ -60,9 +60,9 @@ state                    node       type                 label          leads to
 def test_a_graph_as_a_tree():
     assert text_tree(parse_dot(REVIEW), {"check": NodeState(NodeStatus.FAIL, 1, 1, "exit code 2")}) == snapshot("""\
 – start  (start)
-– implement  (codergen)
+– implement  (model)
 ✕ check: exit code 2
-– passed  (conditional)
+– passed  (condition)
 ├─ outcome=success → – done  (exit)
 └─ again → ↩ implement\
 """)
@@ -70,7 +70,7 @@ def test_a_graph_as_a_tree():
 
 def test_a_tree_names_every_node():
     graph = Graph("g", nodes={"a": Node("a"), "lonely": Node("lonely")}, edges=(Edge("a", "nowhere"),))
-    assert text_tree(graph).splitlines() == ["a  (codergen)", "nowhere (not declared)", "lonely  (codergen)"]
+    assert text_tree(graph).splitlines() == ["a  (model)", "nowhere (not declared)", "lonely  (model)"]
 
 
 def test_a_deep_tree_is_no_deep_recursion():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from attractor_nb.cli.commands.map_commands import NOT_OF_A_MAP, FailedRows, OnGraphChange, map_options
-from attractor_nb.cli.shared_options import complete_maps, run_settings, with_options
+from attractor_nb.cli.shared_options import Param, complete_maps, run_settings, with_options
 
 if TYPE_CHECKING:
     from attractor_nb.cli.option_choices import Settings
@@ -26,7 +26,9 @@ EVALUATE_HELP = """Score a pipeline on data, and compare it with a baseline.
 
 \b
 Only declared inputs reach the pipeline; id, expected, group, metadata and all other columns are for scorers.
-Scorers: MODULE:NAME, a function of your own or a list or dict of them, from the working directory or installed;
+--param gives an input to all rows that lack it.
+Scorers: MODULE:NAME, a function of your own or a list or dict of them, from the working directory or installed
+(judge and json_schema need arguments: scorers = [judge(…)] in checks.py is checks:scorers);
 or equals[:COLUMN], contains[:TEXT], matches:REGEX, route:NODE, visits:NODE, cost, latency.
 Exit codes: 0 scored and good, 1 a gate failed or rows are unmeasured, 2 invalid input, 3 paused, 130 interrupted.
 """
@@ -50,6 +52,7 @@ def evaluate(
         list[str] | None,
         typer.Option("--scorers", metavar="SCORER", help="MODULE:NAME, or a ready one.", show_default=False),
     ] = None,
+    common: Param = None,
     repeat: Annotated[
         int | None, typer.Option("--repeat", min=1, help="Runs of each row; 1 by default.", show_default=False)
     ] = None,
@@ -130,10 +133,11 @@ def evaluate(
     """Score a pipeline on data."""
     from attractor_nb.cli.evaluation_execution import EvaluationSettings, evaluate_file, resume_evaluation  # noqa: PLC0415 - commands load what they need
     from attractor_nb.cli.map_execution import MapSettings  # noqa: PLC0415 - as above
+    from attractor_nb.cli.source_inputs import read_params  # noqa: PLC0415 - as above
 
     given = {"failed": failed, "on_graph_change": on_graph_change}
     resume = {name: word.value for name, word in given.items() if word is not None}
-    of_map = MapSettings(options=options, out=out, resume=resume)
+    of_map = MapSettings(options=options, out=out, resume=resume, common=read_params(common or ()))
     own = EvaluationSettings(
         scorers=scorers or (),
         baseline_file=baseline,
@@ -143,7 +147,7 @@ def evaluate(
         save_baseline=save_baseline,
         markdown=markdown,
     )
-    of_new = {"rows": rows, "repeat": repeat, "output": output, "inputs": inputs}
+    of_new = {"rows": rows, "param": common, "repeat": repeat, "output": output, "inputs": inputs}
     if resumed is not None:
         if name := next((name for name, value in of_new.items() if value is not None), None):
             raise typer.BadParameter(f"an evaluation continues with its own rows and options: leave --{name} out")

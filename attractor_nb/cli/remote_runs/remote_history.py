@@ -33,7 +33,7 @@ def show_runs_on(address: ServerAddress, conditions: Mapping[str, Any], *, is_js
         print(f"{words} on {address.url}{' fits' if found else ''}", file=sys.stderr)
         return ExitCode.SUCCESS
     print(shown_runs(history_table(chosen)))
-    stopped = next((row for row in chosen if row.is_resumable and row.kind == "run"), None)
+    stopped = next((row for row in chosen if row.is_resumable and not row.is_map), None)
     if stopped is not None:
         command = f"attractor-nb resume {client.url_of(stopped.logs_root.name)}"
         print(f"\ncontinue the newest stopped run: {command}", file=sys.stderr)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from attractor_nb.decisions.planning.plan import eligible
 from attractor_nb.decisions.routing import (
     BRANCH_END,
     JUMPS,
@@ -26,6 +27,7 @@ from attractor_nb.decisions.routing import (
     next_step,
     read_status,
     retry_step,
+    taken_words,
 )
 from attractor_nb.decisions.run_state import RunState
 from attractor_nb.decisions.traversal import diamonds_of
@@ -58,50 +60,72 @@ def all_route_reasons(
         journal: What was recorded.
         resolve: Gives the value of a recorded reference: large values are kept elsewhere.
     """
-    state, diamonds = RunState(plan.start), diamonds_of(plan)
+    replay = RouteReplay(plan)
     for event, values in journal.contexts():
-        state.apply(event, is_passed_through=event.node_id in diamonds)
-        if not isinstance(event, StageEnd) or not event.is_commit:
-            continue
-        branch = state.branches.open.get(event.branch)
-        seen = (state if branch is None else branch.state).seen
-        yield event, reasons_for(plan, event, seen, _lookup(values, resolve))
+        view = replay.apply(event)
+        if view is not None and isinstance(event, StageEnd):
+            yield event, reasons_for(plan, event, view, _lookup(values, resolve))
 
 
-def seen_at_commits(plan: Plan, journal: Journal) -> dict[int, ConditionOutcome]:
-    """The outcome that edges saw at each commit that counts, by its number; one pass over the events."""
-    state, diamonds = RunState(plan.start), diamonds_of(plan)
-    found: dict[int, ConditionOutcome] = {}
-    for event in journal.counted:
-        state.apply(event, is_passed_through=event.node_id in diamonds)
-        if isinstance(event, StageEnd) and event.is_commit:
-            branch = state.branches.open.get(event.branch)
-            found[event.sequence] = (state if branch is None else branch.state).seen
-    return found
+def views_at_commits(plan: Plan, journal: Journal) -> dict[int, CommitView]:
+    """The view of the edges at each commit that counts, by its number; one pass over the events."""
+    replay = RouteReplay(plan)
+    views = ((event.sequence, replay.apply(event)) for event in journal.counted)
+    return {number: view for number, view in views if view is not None}
+
+
+class CommitView(msgspec.Struct, frozen=True):
+    """The facts by which a stage was left."""
+
+    seen: ConditionOutcome  #: What its edges saw: its own outcome, or for a diamond that of the stage before it.
+    planned: PlannedNode | None  #: The node without the edges that were spent by then; None if the graph has none.
+
+
+class RouteReplay:
+    """The events of a run, applied one after another to a state."""
+
+    def __init__(self, plan: Plan) -> None:
+        """Begin before the first event."""
+        self.state = RunState(plan.start)
+        self._plan = plan
+        self._diamonds = diamonds_of(plan)
+
+    def apply(self, event: Event) -> CommitView | None:
+        """Take in an event that counts; for a commit the view of its edges, before its own edge is counted."""
+        is_commit = isinstance(event, StageEnd) and event.is_commit
+        planned = self._plan.nodes.get(event.node_id) if is_commit else None
+        if planned is not None:
+            planned = eligible(self._plan, planned, self._position(event.branch).taken)
+        self.state.apply(event, is_passed_through=event.node_id in self._diamonds)
+        return CommitView(self._position(event.branch).seen, planned) if is_commit else None
+
+    def _position(self, path: str) -> RunState:
+        branch = self.state.branches.open.get(path)
+        return self.state if branch is None else branch.state
 
 
 def route_reasons_of(
     plan: Plan,
     journal: Journal,
     commit: StageEnd,
-    seen: ConditionOutcome,
+    view: CommitView,
     resolve: Callable[[Any], Any] = lambda value: value,
 ) -> RouteReasons:
-    """The reasons for the route of one visit; see ``all_route_reasons``, and ``seen_at_commits`` for ``seen``."""
+    """The reasons for the route of one visit; see ``all_route_reasons``, and ``views_at_commits`` for ``view``."""
     values = journal.values_at(commit.sequence, commit.branch)
-    return reasons_for(plan, commit, seen, _lookup(values, resolve))
+    return reasons_for(plan, commit, view, _lookup(values, resolve))
 
 
-def reasons_for(plan: Plan, commit: StageEnd, seen: ConditionOutcome, lookup: Lookup) -> RouteReasons:
+def reasons_for(plan: Plan, commit: StageEnd, view: CommitView, lookup: Lookup) -> RouteReasons:
     """The reasons for the route that a commit records.
 
     Args:
         plan: The graph as it is now.
         commit: The end of the visit.
-        seen: What its edges saw: its own outcome, or for a diamond that of the stage before it.
+        view: The facts by which it was left.
         lookup: Reads the context as it was behind the commit.
     """
-    planned = plan.nodes.get(commit.name)
+    seen, planned = view.seen, view.planned
     if planned is None:
         return RouteReasons(
             commit.edge,
@@ -115,7 +139,8 @@ def reasons_for(plan: Plan, commit: StageEnd, seen: ConditionOutcome, lookup: Lo
         )
     step = None if planned.is_exit else next_step(plan, planned, commit.outcome, seen, lookup, commit.branch)
     rules = _rules(plan, planned, commit, seen, lookup)
-    candidates = tuple(_candidate(plan, planned, edge, commit, seen, lookup, step) for edge in planned.edges)
+    edges = plan.nodes[planned.id].edges
+    candidates = tuple(_candidate(plan, planned, edge, commit, seen, lookup, step) for edge in edges)
     return RouteReasons(
         commit.edge,
         commit.next_node,
@@ -178,7 +203,7 @@ def _rules(
     """The rules in the order in which they are asked, up to the first that gives a way on."""
     if planned.is_exit:
         return (AskedRule("exit", "the run ends at an exit", decides=True),)
-    asked: list[AskedRule] = []
+    asked = [AskedRule("max_taken", f"{edge.target} is not eligible: {taken_words(edge)}") for edge in planned.spent]
     for name, step, otherwise in _asked(plan, planned, commit, seen, lookup):
         if step is not None:
             asked.append(AskedRule(name, f"{step.target}: {because(step.reason, step.detail)}", decides=True))
@@ -254,6 +279,8 @@ def _refused(
     has_failed: bool,
 ) -> str:
     """The reason why an edge was not taken."""
+    if edge in planned.spent:
+        return f"not eligible: {taken_words(edge)}"
     failing = [verdict for verdict in values if not verdict.holds]
     if failing:
         saw = ", ".join(f'`{one.clause}` saw "{one.value[:MAX_SEEN_CHARACTERS]}"' for one in failing)

@@ -6,10 +6,11 @@ when the node is first looked up: a run that continues near its end needs few of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -34,6 +35,7 @@ from attractor_nb.model.vocabulary.shapes import DEFAULT_TYPE, HUMAN_TYPE
 from attractor_nb.model.vocabulary.value_forms import FOR_EACH_TYPE, comma_list, normalize_label
 
 if TYPE_CHECKING:
+    from attractor_nb.model.checkpoint import EdgeKey
     from attractor_nb.model.graph import Edge, Graph, Node
 
 
@@ -86,6 +88,7 @@ class PlannedEdge(msgspec.Struct, frozen=True):
     weight: int  #: Its priority.
     fidelity: str  #: Fidelity mode of a model stage that is entered by it (spec 5.4).
     is_restart: bool  #: Taking it starts over in a fresh run directory.
+    max_taken: int | None = None  #: Number of times that it may be taken in a run; None for any number.
 
 
 class PlannedNode(msgspec.Struct, frozen=True):
@@ -123,6 +126,8 @@ class PlannedNode(msgspec.Struct, frozen=True):
     carry: tuple[str, ...] = ()  #: Context values that its prompt must contain completely.
     bare_keys: tuple[str, ...] = ()  #: Context keys that are alone in these conditions.
     bounds: RunBounds | None = None  #: Its own bounds on spending, over all its attempts and visits; None without one.
+    bounded: tuple[PlannedEdge, ...] = ()  #: Edges with ``max_taken``; not those that begin branches.
+    spent: tuple[PlannedEdge, ...] = ()  #: Those that were taken that often in a run (see ``eligible``); else empty.
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -234,6 +239,7 @@ def _planned_edge(graph: Graph, conditions: Mapping[str, Condition], index: int)
         edge.weight,
         resolve_fidelity(edge, graph.nodes[edge.target], graph),
         edge.loop_restart,
+        edge.max_taken,
     )
 
 
@@ -251,16 +257,6 @@ def _planned_node(
 ) -> PlannedNode:
     node = graph.nodes[node_id]
     edges = tuple(planned[index] for index in leaving.get(node_id, ()))
-    ranked = sorted(edges, key=_rank)
-    conditional = tuple(edge for edge in ranked if edge.condition is not None)
-    free = tuple(edge for edge in ranked if edge.condition is None)
-    unconditional = tuple(edge for edge in free if not edge.edge.is_default)
-    by_label: dict[str, tuple[PlannedEdge, ...]] = {}
-    by_target: dict[str, PlannedEdge] = {}
-    for edge in free:
-        if edge.label:
-            by_label[edge.label] = (*by_label.get(edge.label, ()), edge)
-        by_target.setdefault(edge.target, edge)
     handler_type = handler_types[node_id]
     is_fan_out = handler_type == PARALLEL_TYPE
     single = _as_one_attempt(node) if handler_type == FOR_EACH_TYPE else node
@@ -269,17 +265,7 @@ def _planned_node(
         node=node,
         id=node.id,
         handler_type=handler_type,
-        edges=edges,
-        conditional=conditional,
-        tells_partial=any(_tells_partial(edge.condition) for edge in conditional),
-        unconditional=unconditional,
-        defaults=tuple(edge for edge in free if edge.edge.is_default),
-        by_label=by_label,
-        by_target=by_target,
-        only_step=match_weight(unconditional) if len(edges) == len(unconditional) == 1 and not is_fan_out else None,
-        to_conditional=next(
-            (edge for edge in unconditional if graph.nodes[edge.target].handler_type == CONDITIONAL_TYPE), None
-        ),
+        **_ways_out(graph, edges, is_fan_out=is_fan_out),
         retry=build_retry_policy(single, graph),
         timeout_seconds=None if timeout is None else timeout.seconds,
         is_exit=any(node_id == end.id for end in graph.exit_nodes),
@@ -296,8 +282,77 @@ def _planned_node(
         is_fan_out=is_fan_out,
         asks_model=handler_type == DEFAULT_TYPE or (handler_type == FAN_IN_TYPE and bool(node.prompt)),
         carry=comma_list(node.get("carry", str, "")),
-        bare_keys=tuple(_bare_keys(conditional)),
         bounds=None if SPENDING.isdisjoint(node.attrs) else node_bounds(node),
+        bounded=tuple(
+            edge for edge in edges if edge.max_taken is not None and not (is_fan_out and edge.condition is None)
+        ),
+    )
+
+
+def _ways_out(graph: Graph, edges: tuple[PlannedEdge, ...], *, is_fan_out: bool) -> dict[str, Any]:
+    """The fields of a ``PlannedNode`` about the edges by which it may be left."""
+    ranked = sorted(edges, key=_rank)
+    conditional = tuple(edge for edge in ranked if edge.condition is not None)
+    free = tuple(edge for edge in ranked if edge.condition is None)
+    unconditional = tuple(edge for edge in free if not edge.edge.is_default)
+    by_label: dict[str, tuple[PlannedEdge, ...]] = {}
+    by_target: dict[str, PlannedEdge] = {}
+    for edge in free:
+        if edge.label:
+            by_label[edge.label] = (*by_label.get(edge.label, ()), edge)
+        by_target.setdefault(edge.target, edge)
+    return {
+        "edges": edges,
+        "conditional": conditional,
+        "tells_partial": any(_tells_partial(edge.condition) for edge in conditional),
+        "unconditional": unconditional,
+        "defaults": tuple(edge for edge in free if edge.edge.is_default),
+        "by_label": by_label,
+        "by_target": by_target,
+        "only_step": match_weight(unconditional) if len(edges) == len(unconditional) == 1 and not is_fan_out else None,
+        "to_conditional": next(
+            (edge for edge in unconditional if graph.nodes[edge.target].handler_type == CONDITIONAL_TYPE), None
+        ),
+        "bare_keys": tuple(_bare_keys(conditional)),
+    }
+
+
+# Edges with `max_taken`: how often a run may take them.
+
+
+def eligible(plan: Plan, planned: PlannedNode, taken: Mapping[EdgeKey, int]) -> PlannedNode:
+    """The node without the edges that a run has taken `max_taken` times; most nodes have no such edge.
+
+    Args:
+        plan: The plan.
+        planned: The node.
+        taken: Number of times that each edge was taken, in the run or in the branch that is at the node.
+    """
+    spent = tuple(edge for edge in planned.bounded if _times_taken(planned, edge, taken) >= (edge.max_taken or 0))
+    if not spent:
+        return planned
+    left = tuple(edge for edge in planned.edges if edge not in spent)
+    return replace(planned, spent=spent, **_ways_out(plan.graph, left, is_fan_out=planned.is_fan_out))
+
+
+def eligible_graph(plan: Plan, planned: PlannedNode) -> Graph:
+    """The graph as the handler of a node sees it: a gate offers no choice, and a model no label, of a spent edge."""
+    if not planned.spent:
+        return plan.graph
+    spent = {edge.index for edge in planned.spent}
+    return plan.graph.with_edges(edge for index, edge in enumerate(plan.graph.edges) if index not in spent)
+
+
+def _times_taken(planned: PlannedNode, edge: PlannedEdge, taken: Mapping[EdgeKey, int]) -> int:
+    """The number of times that a run took an edge: of parallel edges that one, by its position in the graph.
+
+    An edge without a parallel one is known by its ends alone, so its count survives a change of the graph.
+    """
+    is_alone = [other.target for other in planned.edges].count(edge.target) == 1
+    return sum(
+        times
+        for (source, target, index), times in taken.items()
+        if (source, target) == (planned.id, edge.target) and (is_alone or index == edge.index)
     )
 
 
@@ -402,8 +457,8 @@ def most_visits(plan: Plan) -> dict[str, int]:
     """The most visits of each node that a run can make, taken alone; all together are bound by `max_steps`.
 
     A node on a way that leads back to it, by edges or by retry targets, can be visited until
-    `max_node_visits` or `max_steps` ends the run; one that only a goal gate's redirect or a restart leads
-    back to, as often as those are allowed; any other as often as branches reach it.
+    `max_node_visits` or `max_steps` ends the run; one that only edges with `max_taken`, a goal gate's redirect
+    or a restart lead back to, as often as those are allowed; any other as often as branches reach it.
     """
     bounds = plan.bounds
     most = bounds.max_steps if bounds.max_node_visits is None else bounds.max_node_visits
@@ -417,13 +472,16 @@ def most_visits(plan: Plan) -> dict[str, int]:
     }
     gates = {target for gate in plan.goal_gates for target in _retry_targets(plan, gate)}
     redirected = {node_id: found | gates if plan.nodes[node_id].is_exit else found for node_id, found in jumps.items()}
-    cyclic, by_gates, by_restarts = _on_cycles(jumps), _on_cycles(redirected), set[str]()
-    if any(restarts.values()):
-        by_restarts = _on_cycles({node_id: found | restarts[node_id] for node_id, found in redirected.items()})
+    anew = {node_id: found | restarts[node_id] for node_id, found in redirected.items()}
+    cyclic, by_gates, by_restarts = (
+        _on_cycles({node_id: found - _bounded_targets(plan, node_id) for node_id, found in ways.items()})
+        for ways in (jumps, redirected, anew if any(restarts.values()) else {})
+    )
+    passes = _bounded_passes(plan, anew)
     branches = _branches_coming(plan, jumps)
     result: dict[str, int] = {}
     for node_id in plan.nodes:
-        visits = branches.get(node_id, 0)
+        visits = branches.get(node_id, 0) * passes.get(node_id, 1)
         if node_id in cyclic:
             visits = most
         elif node_id in by_gates:
@@ -435,9 +493,10 @@ def most_visits(plan: Plan) -> dict[str, int]:
 
 
 def has_loops(plan: Plan) -> bool:
-    """True if a way leads back to a node, so that bounds alone end the run."""
+    """True if a way without `max_taken` leads back to a node, so that bounds of the run alone end it."""
     edges = {
-        node_id: {edge.target for edge in plan.nodes[node_id].edges} | _retry_targets(plan, node_id)
+        node_id: ({edge.target for edge in plan.nodes[node_id].edges} | _retry_targets(plan, node_id))
+        - _bounded_targets(plan, node_id)
         for node_id in plan.nodes
     }
     return bool(_on_cycles(edges))
@@ -451,13 +510,44 @@ def _retry_targets(plan: Plan, node_id: str) -> set[str]:
     return {*planned.retry_targets, *plan.graph_retry_targets}
 
 
+def _bounded_targets(plan: Plan, node_id: str) -> set[str]:
+    """The targets to which only edges with `max_taken` lead from a node."""
+    planned = plan.nodes[node_id]
+    if not planned.bounded:
+        return set()
+    free = {edge.target for edge in planned.edges if edge not in planned.bounded}
+    return {edge.target for edge in planned.bounded} - free - _retry_targets(plan, node_id)
+
+
+def _bounded_passes(plan: Plan, successors: Mapping[str, Iterable[str]]) -> dict[str, int]:
+    """The most passes of each node through the loops that edges with `max_taken` close.
+
+    Each time such an edge is taken, the nodes of its loops can be visited once more. Around a fan-out, each pass of
+    its branches counts their edges anew.
+    """
+    found: dict[str, int] = {}
+    for cycle in _cycles(successors):
+        members = set(cycle)
+        times = [
+            edge.max_taken or 0 for node_id in cycle for edge in plan.nodes[node_id].bounded if edge.target in members
+        ]
+        is_parallel = any(plan.nodes[node_id].is_fan_out for node_id in cycle)
+        passes = math.prod(1 + most for most in times) if is_parallel else 1 + sum(times)
+        found.update(dict.fromkeys(cycle, passes))
+    return found
+
+
 def _on_cycles(successors: Mapping[str, Iterable[str]]) -> set[str]:
+    return {node_id for cycle in _cycles(successors) for node_id in cycle}
+
+
+def _cycles(successors: Mapping[str, Iterable[str]]) -> list[list[str]]:
     targets = {node_id: sorted(found) for node_id, found in successors.items()}
     sources: dict[str, list[str]] = {node_id: [] for node_id in targets}
     for node_id, found in targets.items():
         for target in found:
             sources[target].append(node_id)
-    return {node_id for cycle in find_cycles(targets, sources) for node_id in cycle}
+    return find_cycles(targets, sources)
 
 
 def _branches_coming(plan: Plan, successors: Mapping[str, Iterable[str]]) -> dict[str, int]:

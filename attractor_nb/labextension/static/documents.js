@@ -125,7 +125,7 @@ function makeGraphs({ coreutils, services, widgets }, words) {
       clearTimeout(slow);
       if (widget.isDisposed) return;
       if (status === 200) showFrame();
-      else if (status === 404) say(words.__("The graph is drawn by the server of attractor_nb: install attractor-nb[proxy] beside JupyterLab. The text can be edited without it."));
+      else if (status === 404) say(words.__("The graph is drawn by the server of attractor_nb: install its extra proxy beside JupyterLab. The text can be edited without it."));
       else say(words.__("The server of attractor_nb does not answer. The text can be edited without it."), begin);
     }
 

@@ -27,7 +27,7 @@ export function makeLintServer({ ServerConnection }, { URLExt }) {
       }
       if (response.status === 404 && server.state === "unasked") {
         server.state = "absent";
-        console.info("attractor-nb: no findings while typing: install attractor-nb[proxy] beside JupyterLab");
+        console.info("attractor-nb: no findings while typing: install its extra proxy beside JupyterLab");
       } else if (response.status >= 500) server.state = "lost";
     } catch {
       server.state = "lost";

@@ -21,7 +21,7 @@ export function makePipelineCommands(app, notebooks, server, { actions, chooseFr
     const editor = cell.editor?.editor;
     const node = editor && (await nodeNear(editor, editor.state.selection.main.head, server));
     if (!node && server.state === "lost") await refuse(words.__("The nodes are not known"), words.__("The server of attractor_nb does not answer."));
-    else if (!node) await refuse(words.__("No node is at the cursor"), words.__("Put the cursor on a node's id. To know the nodes, attractor-nb[proxy] must be installed beside JupyterLab."));
+    else if (!node) await refuse(words.__("No node is at the cursor"), words.__("Put the cursor on a node's id. To know the nodes, its extra proxy must be installed beside JupyterLab."));
     return node && editor ? { node: node.node, editor } : null;
   }
 

@@ -32,17 +32,18 @@ export function makeRuns(app, { apputils, coreutils, services, widgets }, { word
     panel.node.append(frame);
   };
 
-  const hashOf = (run) => (run ? `run=${encodeURIComponent(run)}` : "");
+  // A map, or an evaluation, has a page of its own kind.
+  const hashOf = (run, isMap) => (run ? `${isMap ? "map" : "run"}=${encodeURIComponent(run)}` : "");
 
   // A run as a tab of its own; one that is open comes to the front.
-  function open(run, name) {
+  function open(run, name, isMap = false) {
     if (!hasTabs) {
-      openPage(run, name);
+      openPage(run, name, isMap);
       return;
     }
     if (!tabs.has(run)) {
       const content = new widgets.Widget();
-      content.node.append(frameOf(hashOf(run), name));
+      content.node.append(frameOf(hashOf(run, isMap), name));
       const tab = new apputils.MainAreaWidget({ content });
       tab.id = `attractor-nb-run-${run}`;
       tab.title.label = name;
@@ -57,18 +58,18 @@ export function makeRuns(app, { apputils, coreutils, services, widgets }, { word
   }
 
   // Notebook 7 shows one document in a page and has no tabs: there a run is a page of the browser.
-  function openPage(run, name) {
-    const page = window.open(address(hashOf(run)), `attractor-nb-run-${run}`);
+  function openPage(run, name, isMap) {
+    const page = window.open(address(hashOf(run, isMap)), `attractor-nb-run-${run}`);
     if (page) {
       page.focus();
       return;
     }
-    const show = { label: words.__("Show"), callback: () => openPage(run, name) }; // by a click, which no browser blocks
+    const show = { label: words.__("Show"), callback: () => openPage(run, name, isMap) }; // by a click, which no browser blocks
     apputils.Notification.warning(words.__("The browser did not open a page for %1.", name), { autoClose: false, actions: [show] });
   }
 
   window.addEventListener("message", ({ data, origin }) => {
-    if (origin === location.origin && data?.kind === "attractor-open" && typeof data.run === "string") open(data.run, String(data.name));
+    if (origin === location.origin && data?.kind === "attractor-open" && typeof data.run === "string") open(data.run, String(data.name), data.isMap === true);
   });
 
   let timer = 0;
@@ -102,7 +103,7 @@ export function makeRuns(app, { apputils, coreutils, services, widgets }, { word
     for (const [key, value] of now) {
       if (before.has(key)) continue;
       const [message, run] = spoken(value);
-      const openIt = () => open(run, nameOf(run, rows));
+      const openIt = () => open(run, nameOf(run, rows), isMap(run, rows));
       const show = { label: words.__("Show"), callback: openIt };
       apputils.Notification.emit(message, kind === "failed" ? "error" : "warning", { autoClose: false, actions: [show] });
       notices.tell(message, `${kind} ${key}`, openIt);
@@ -111,10 +112,11 @@ export function makeRuns(app, { apputils, coreutils, services, widgets }, { word
 
   async function openLast() {
     const { rows } = await get("rows?limit=1");
-    if (rows.length) open(rows[0].key, nameOf(rows[0].key, rows));
+    if (rows.length) open(rows[0].key, nameOf(rows[0].key, rows), isMap(rows[0].key, rows));
     else apputils.Notification.info(words.__("No run yet."));
   }
 
+  const isMap = (run, rows) => rows.some(({ key, kind }) => key === run && kind !== "run");
   const nameOf = (run, rows) => rows.find(({ key }) => key === run)?.pipeline || run;
 
   // Begins when somebody has use for the server; until then none is started.

@@ -33,6 +33,8 @@ def statement_mistake(source: SourceText, start: int, before: str) -> DotSyntaxE
         return assignment_mistake(source, start, found.end())
     if text[start] == '"':
         return _string_mistake(source, start, before)
+    if _ARROW.match(text, start):
+        return symbol_mistake(source, start)
     found = _CHARACTER_RUN.match(text, start)
     run = found[0] if found else ""
     end = start + len(run)
@@ -45,6 +47,8 @@ def statement_mistake(source: SourceText, start: int, before: str) -> DotSyntaxE
         )
     if not any(char.isalnum() or char == "_" for char in run):
         return symbol_mistake(source, start)
+    if arrow := _ARROW.search(run):
+        return symbol_mistake(source, start + arrow.start())
     what = _WHAT.get(before, "a node id")
     return DotSyntaxError(
         f'"{_shown(run)}" cannot be {what}: {_why_no_id(run)}', source.span(start, end), hint=_with_label(run, before)
@@ -284,6 +288,10 @@ NAME_AND_EQUALS: Final = re.compile(rf"(?:{NAME.pattern}|{STRING.pattern}){_GAP}
 
 _BEGINS_A_LINE: Final = re.compile(r"(?:\A|\n)[ \t\r]*\Z")
 
+_ARROW: Final = re.compile(
+    "[\N{RIGHTWARDS ARROW}\N{RIGHTWARDS DOUBLE ARROW}\u27f6\u27f9\u2794\u279c-\u279e\u27a1]|[\u2010-\u2015\u2212]>"
+)
+"""What word processors and chats make of ``->``: arrows, and dashes of other kinds before ``>``."""
 _SYMBOLS: Final = (
     ("-->", "no such arrow", 'write "->"'),
     ("--", "undirected edges are not supported", 'write "->" in place of "--"'),
@@ -317,6 +325,10 @@ def symbol_mistake(source: SourceText, at: int) -> DotSyntaxError:
             source.span(at, at + 2),
             hint='comments begin with "//" or "#"; an edge is written a -> b',
         )
+    if arrow := _ARROW.match(source.text, at):
+        return DotSyntaxError(
+            f'"{arrow[0]}" is not the arrow of an edge', source.span(*arrow.span()), hint='write "->"'
+        )
     for symbol, message, hint in _SYMBOLS:
         if source.text.startswith(symbol, at):
             return DotSyntaxError(message, source.span(at, at + len(symbol)), hint=hint)
@@ -339,6 +351,11 @@ _RUN: Final = re.compile(r"""(?:(?!//|/\*)[^\s,;\[\]{}"=<>])+|[<>]""")
 _BLANKS: Final = re.compile(r"(?>(?:[ \t\r\n]++|//[^\n]*+|/\*[^*]*+(?>(?:\*(?!/)[^*]*+)*)\*/)*)")
 _STRING_OR_COMMENT: Final = re.compile(rf"{STRING.pattern}|//[^\n]*+|/\*.*?\*/|\#[^\n]*+", re.DOTALL)
 _NEXT_STATEMENT: Final = re.compile(r"[ \t\r\n]*+(?:\[|->)")
+_UNQUOTED: Final = re.compile(r"""(?:(?!//|/\*)[^\n\r,;\[\]{}"])+""")
+_NEXT_ATTRIBUTE: Final = re.compile(rf"[ \t]+{NAME.pattern}[ \t]*=[ \t]*\Z")
+_BARE_BEFORE: Final = re.compile(rf"""({NAME.pattern})[ \t]*=[ \t]*([^\s,;\[\]{{}}"=]+)\Z""")
+"""An attribute whose bare value ends here."""
+_SHOWN_VALUE: Final = 80
 _QUOTE_MARKS: Final = frozenset("'`‘’“”")  # noqa: RUF001 - the very characters that word processors put in
 _QUOTE_INSIDE: Final = 'inside a string write \\" for a quote'
 _BRACKET_OPEN: Final = '"[" is never closed'
@@ -409,6 +426,10 @@ def attribute_mistake(source: SourceText, start: int, previous_end: int, bracket
         )
     if found := NAME_AND_EQUALS.match(text, start):
         return assignment_mistake(source, start, found.end())
+    if unquoted := _BARE_BEFORE.search(text, bracket, previous_end):
+        name, value_start = unquoted[1], unquoted.start(2)
+        if (value := _line_of_value(text, value_start)) and value_start + len(value) > start:
+            return _needs_quotes(source, name, value_start, value, read_to=start)
     if start == previous_end and text[start - 1] == '"' and text[start] != "+":
         return _text_after_string(source, start, bracket)
     if text[start] == '"':
@@ -452,13 +473,32 @@ def assignment_mistake(source: SourceText, start: int, after_equals: int) -> Dot
         )
     if char in _QUOTE_MARKS or char in '"=<' or text.startswith("/*", at):
         return symbol_mistake(source, at)
-    run = _RUN.match(text, at)
-    end = run.end() if run else at + 1
+    return _needs_quotes(source, name, at, _line_of_value(text, at) or text[at : at + 1])
+
+
+def _needs_quotes(
+    source: SourceText, name: str, start: int, value: str, *, read_to: int | None = None
+) -> DotSyntaxError:
+    """The error for a value of several words, or with signs, that is not in quotes."""
+    is_shown = value.isprintable() and len(value) <= _SHOWN_VALUE
     return DotSyntaxError(
         "this value needs double quotes",
-        source.span(at, end),
-        hint=f'write {name}="{text[at:end]}"' if text[at:end].isprintable() else "put the value into double quotes",
+        source.span(start, start + len(value)),
+        hint=f'write {name}="{value}"' if is_shown else "put the whole value into double quotes",
+        read_to=read_to,
     )
+
+
+def _line_of_value(text: str, start: int) -> str:
+    """The text of an unquoted value: on its line, up to a separator, a quote, or the next attribute."""
+    found = _UNQUOTED.match(text, start)
+    value = found[0] if found else ""
+    following = _NEXT_ATTRIBUTE.search(value) if found and text.startswith('"', found.end()) else None
+    return value[: following.start()].rstrip() if following else value.rstrip()
+
+
+_IS_OPENING: Final = re.compile(r"[A-Za-z0-9_][ \t]*=[ \t]*\Z")
+"""The text before a quote that opens the value of an attribute."""
 
 
 def _text_after_string(source: SourceText, start: int, bracket: int) -> DotSyntaxError:
@@ -468,6 +508,13 @@ def _text_after_string(source: SourceText, start: int, bracket: int) -> DotSynta
     strings = _STRING_OR_COMMENT.finditer(source.text, bracket, start)
     began = next((string.start() for string in strings if string.end() == start), start)
     line = source.span(began, start).line
+    if line != span.line and _IS_OPENING.search(source.text, began + 1, start - 1):
+        return DotSyntaxError(
+            "the string is not closed on its line",
+            source.span(began, began + 1),
+            hint=f"add the closing quote; without it the string ends on line {span.line}; {_QUOTE_INSIDE}",
+            read_to=start,
+        )
     if line == span.line:
         return DotSyntaxError("text directly after a string", span, hint=_QUOTE_INSIDE)
     return DotSyntaxError(

@@ -144,7 +144,7 @@ def _offset(mistake: DotSyntaxError, text: str) -> int:
     """The offset up to which a text was read."""
     if mistake.span is None or mistake.is_brace_open:
         return len(text)
-    return mistake.span.start
+    return mistake.span.start if mistake.read_to is None else mistake.read_to
 
 
 def _copies(text: str, at: int, *, is_brace_open: bool) -> Iterator[_Copy]:

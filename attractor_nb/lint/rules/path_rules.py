@@ -112,7 +112,7 @@ def endless_loop(survey: Survey) -> Iterator[Finding]:
 
     The larger cycle has one, so `unbounded_cycle` says nothing. Not reported where the graph has a bound (`max_steps`,
     `max_node_visits`, `max_budget_usd`, `max_tokens_total`, `max_duration`), a node of the loop a budget, or the loop
-    a human gate or a `loop_restart` edge (`max_restarts`).
+    a human gate, a `loop_restart` edge (`max_restarts`) or an edge with `max_taken`.
 
     Bad:
 
@@ -153,6 +153,11 @@ def bounds_of_loop(survey: Survey, cycle: tuple[str, ...]) -> list[str]:
     found = [f"a person at {node_id}" for node_id in cycle if survey.types[node_id] == HUMAN_TYPE]
     if any(all(edge.loop_restart for edge in edges) for edges in edges_of_loop(survey, cycle)):
         found.append(f"max_restarts={bounds_of(graph).max_restarts}")
+    found += [
+        f"max_taken={max(edge.max_taken or 0 for edge in edges)} of {edges[0].source} -> {edges[0].target}"
+        for edges in edges_of_loop(survey, cycle)
+        if all(edge.max_taken is not None for edge in edges)
+    ]
     found += [f"{name}={graph.attrs[name]}" for name in BOUNDS if name in graph.attrs]
     nodes = [graph.nodes[node_id] for node_id in cycle]
     return found + [f"{name} of {node.id}" for node in nodes for name in _OF_NODES if name in node.attrs]

@@ -9,11 +9,11 @@ from attractor_nb.languages.condition import Condition, Operator, evaluate_condi
 from attractor_nb.lint.survey import BUILT_IN_TYPES, Finding, Survey, replacing_value, rule, value_span
 from attractor_nb.model.diagnostic import Fix, Severity
 from attractor_nb.model.outcome import StageStatus
-from attractor_nb.model.vocabulary.shapes import HUMAN_TYPE
+from attractor_nb.model.vocabulary.shapes import CONDITIONAL_TYPE, HUMAN_TYPE
 from attractor_nb.model.vocabulary.value_forms import accelerator_key, label_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from attractor_nb.model.graph import Edge
 
@@ -26,6 +26,7 @@ _DECIDED: Final = BUILT_IN_TYPES - _CHOOSERS
 MAX_ROWS: Final = 2_000
 """Tables beyond this are not looked at: such conditions were not written to be complete."""
 
+_OF_A_FAILURE: Final = frozenset({"outcome=fail", "outcome!=success"})
 _OTHER: Final = "\N{SUBSTITUTE}other"
 _ROUTED: Final = (StageStatus.SUCCESS, StageStatus.FAIL)
 """Statuses that edges see; RETRY has become another one by then, SKIPPED routes like SUCCESS, and so does a
@@ -183,6 +184,7 @@ def unbounded_cycle(survey: Survey) -> Iterator[Finding]:
 
     A run can leave a cycle by a condition, by a choice at a human gate in it, by a label that a stage may prefer, or by
     the winning edge among those without a condition. Otherwise it loops until `max_steps` fails the run (ruling 18).
+    Not reported where each way around the cycle has an edge with `max_taken`.
 
     Bad:
 
@@ -195,6 +197,8 @@ def unbounded_cycle(survey: Survey) -> Iterator[Finding]:
             start -> work -> check  check -> work [condition="outcome=fail"]  check -> exit }
     """
     for cycle in survey.cycles:
+        if survey.is_bounded(cycle):
+            continue
         members = set(cycle)
         leaving = [
             edge
@@ -220,11 +224,89 @@ def can_be_taken(survey: Survey, edge: Edge) -> bool:
     if survey.types[edge.source] not in _DECIDED:
         return True
     rivals = _unconditional(survey.graph.outgoing_edges(edge.source))
-    return min(rivals, key=lambda each: (not each.is_default, -each.weight, each.target)) is edge
+    ranked = sorted(rivals, key=lambda each: (not each.is_default, -each.weight, each.target))
+    before = ranked[: next(place for place, each in enumerate(ranked) if each is edge)]
+    return all(each.max_taken is not None for each in before)
 
 
 def _unconditional(edges: tuple[Edge, ...]) -> list[Edge]:
     return [edge for edge in edges if "condition" not in edge.attrs or not edge.condition.strip()]
+
+
+@rule(Severity.WARNING)
+def edge_bound(survey: Survey) -> Iterator[Finding]:
+    """A bound on an edge has no effect, or leaves a run without a next edge.
+
+    An edge that was taken `max_taken` times in a run is not eligible any more. If then no other edge matches, the run
+    fails, as wherever no edge matches (ruling 14), unless a retry target leads on. An edge without a condition out of a
+    fan-out begins a branch in every pass, so its bound has no effect.
+
+    Bad:
+
+        digraph { start [shape=Mdiamond] work [prompt="Work"] check [prompt="Check"] exit [shape=Msquare]
+            start -> work -> check  check -> exit [condition="outcome=success"]
+            check -> work [condition="outcome=fail", max_taken=2] }
+
+    Good:
+
+        digraph { start [shape=Mdiamond] work [prompt="Work"] check [prompt="Check"] exit [shape=Msquare]
+            person [shape=hexagon, label="Two attempts failed"]
+            start -> work -> check  check -> exit [condition="outcome=success"]
+            check -> work [condition="outcome=fail", max_taken=2]  check -> person [default=true]
+            person -> exit [label="[A] Accept"]  person -> work [label="[R] Rework"] }
+    """
+    for edge in survey.graph.edges:
+        if edge.max_taken is None or edge.max_taken < 1 or edge.source not in survey.types:
+            continue
+        is_plain = not edge.condition.strip()
+        if is_plain and survey.types[edge.source] == _FAN_OUT:
+            message = (
+                f"max_taken of {edge.source} -> {edge.target} has no effect: the edge begins a branch in every pass"
+            )
+            fix = Fix("remove it, or bound the edge that leads back to the fan-out")
+        elif what := _missing_fallback(survey, edge):
+            often = "once" if edge.max_taken == 1 else f"{edge.max_taken} times"
+            message = f"when {edge.source} -> {edge.target} was taken {often}, {what}"
+            fix = Fix(f"add an edge for what follows then: {edge.source} -> … [default=true]")
+        else:
+            continue
+        yield Finding(message, value_span(edge, "max_taken"), edge.source, (edge.source, edge.target), fix)
+
+
+def _missing_fallback(survey: Survey, edge: Edge) -> str:
+    """The effect of a bound that leaves a run without a next edge when it is reached, or empty."""
+    node_id = edge.source
+    left = [each for each in survey.graph.outgoing_edges(node_id) if each.max_taken is None]
+    if survey.jumps.get(node_id) or survey.graph_jumps or any(each.is_default for each in left):
+        return ""
+    if not left:
+        return f"no edge of {node_id} is left: the run fails there"
+    ours = survey.conditions.get(edge.condition)
+    wanted = (
+        {} if ours is None else {each.key: each.literal for each in ours.clauses if each.operator is Operator.EQUALS}
+    )
+    plain = _unconditional(tuple(left))
+    if not plain:
+        read = [found for each in left if (found := survey.conditions.get(each.condition)) is not None]
+        possible = [found for found in read if not _excludes(found, wanted)]
+        is_open = len(read) == len(left) and (find_gap(read) if ours is None else not possible)
+        return f"the other edges of {node_id} have conditions: where none holds, the run fails there" if is_open else ""
+    asked = [] if ours is None else [str(clause) for clause in ours.clauses]
+    is_failure = survey.types[node_id] != CONDITIONAL_TYPE and not _OF_A_FAILURE.isdisjoint(asked)
+    is_caught = survey.graph.get("on_fail", str, "") == "continue" or any(
+        survey.types.get(each.target) == CONDITIONAL_TYPE or each.condition.strip() for each in left
+    )
+    if is_failure and not is_caught:
+        return f"no edge of {node_id} is left for a failure: the run fails there"
+    return ""
+
+
+def _excludes(condition: Condition, wanted: Mapping[str, str]) -> bool:
+    """True if a condition asks for another value than one that is given."""
+    return any(
+        clause.operator is Operator.EQUALS and wanted.get(clause.key, clause.literal) != clause.literal
+        for clause in condition.clauses
+    )
 
 
 RULES: Final = (
@@ -233,6 +315,7 @@ RULES: Final = (
     gate_mixes_conditions,
     accelerator_clash,
     unbounded_cycle,
+    edge_bound,
 )
 
 

@@ -35,6 +35,7 @@ from attractor_nb.model.vocabulary.attribute_table import (
     Scope,
 )
 from attractor_nb.model.vocabulary.attributes import attributes_of, literal_text
+from attractor_nb.model.vocabulary.shapes import DEFAULT_TYPE
 from attractor_nb.model.vocabulary.value_forms import Duration
 from attractor_nb.redaction import holds_secret, secret_places
 
@@ -249,7 +250,8 @@ def fidelity_valid(survey: Survey) -> Iterator[Finding]:
 def attribute_typo(survey: Survey) -> Iterator[Finding]:
     """An attribute's name is almost that of a known one.
 
-    Unknown attributes are kept for custom handlers (ruling 5), so no error reveals a misspelling such as `promt`.
+    Unknown attributes are kept for custom handlers (ruling 5), so no error reveals a misspelling. One of `prompt` on a
+    node with a label is a WARNING: the model would get the label.
 
     Bad:
 
@@ -278,7 +280,18 @@ def attribute_typo(survey: Survey) -> Iterator[Finding]:
                 fix = renaming(suspect.thing, name, near, f'write "{near}"')
             meant = with_attribute_named(scope, name, near)
             span = name_span(suspect.thing, name)
-            yield Finding(message, span, suspect.node_id, suspect.ends, fix, meant=meant)
+            severity = None
+            if near == "prompt" and (label := _label_as_prompt(survey, suspect)):
+                message += f' As it stands, the label of "{suspect.node_id}" would be its prompt: "{label}"'
+                severity = Severity.WARNING
+            yield Finding(message, span, suspect.node_id, suspect.ends, fix, severity, meant)
+
+
+def _label_as_prompt(survey: Survey, suspect: Suspect) -> str:
+    """The label that a model gets in place of a misspelled prompt, or empty."""
+    attrs = suspect.thing.attrs
+    is_asked = survey.types.get(suspect.node_id) == DEFAULT_TYPE and not attrs.get("prompt")
+    return str(attrs.get("label", "")) if is_asked else ""
 
 
 @rule(Severity.WARNING, is_local=True)

@@ -194,7 +194,7 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
             _G,
             _C,
             "",
-            "Direction of the drawing. Default: top to bottom, or left to right if the graph fits in one row.",
+            "Direction of the drawing. Default: top to bottom, or left to right if it is then low and fits its cell.",
             ("TB", "LR", "BT", "RL"),
         ),
     ),
@@ -389,6 +389,9 @@ TABLE: Final[tuple[AttributeSpec, ...]] = (
         ("thread_id", _S, "", "Thread of the target."),
         ("loop_restart", _B, False, "Start over at the target in a fresh run directory."),
         ("default", _B, False, "Taken when nothing else matches (ruling 12)."),
+        AttributeSpec(
+            "max_taken", _E, _I, None, "Times that a run may take the edge; then it is not eligible.", minimum=1
+        ),
     ),
     AttributeSpec("label", Scope.SUBGRAPH, _S, "", "Title of the group; derives a class (spec 2.10)."),
 )
@@ -408,6 +411,7 @@ FOREIGN_NAMES: Final[dict[Scope, dict[str, tuple[Scope, str]]]] = {
         "stylesheet": (Scope.GRAPH, "model_stylesheet"),
     },
     Scope.NODE: {
+        "max_taken": (Scope.EDGE, "max_taken"),
         "max_visits": (Scope.GRAPH, "max_node_visits"),
         "max_iterations": (Scope.GRAPH, "max_node_visits"),
         "max_loops": (Scope.GRAPH, "max_node_visits"),
@@ -439,6 +443,9 @@ FOREIGN_NAMES: Final[dict[Scope, dict[str, tuple[Scope, str]]]] = {
         "if": (Scope.EDGE, "condition"),
         "when": (Scope.EDGE, "condition"),
         "priority": (Scope.EDGE, "weight"),
+        "max_iterations": (Scope.EDGE, "max_taken"),
+        "max_loops": (Scope.EDGE, "max_taken"),
+        "max_visits": (Scope.EDGE, "max_taken"),
     },
 }
 """Names that files written for other tools use, and our attribute that does the same, with its place."""

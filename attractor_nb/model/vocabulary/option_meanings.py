@@ -116,6 +116,16 @@ OF_A_MAP: Final = {
 }
 """Options of one map, in addition to those of its rows."""
 
+OF_AN_EVALUATION: Final = {
+    "repeat": "Runs of each row.",
+    "output": "The output that is judged: a context key such as write.response, or a function of a run; by default "
+    "the whole response of the last stage.",
+    "inputs": "The columns that are inputs, where the pipeline declares none.",
+    "only": "With runs: the one stage that each row executes anew, as this pipeline has it now, with the context that "
+    "it had in the stored run.",
+}
+"""Options of one evaluation, in addition to those of its map."""
+
 OF_A_PIPELINE: Final = {
     "backend": OF_A_RUN["backend"],
     "interviewer": OF_A_RUN["interviewer"],

@@ -153,6 +153,25 @@ def named_value(get: Get, key: str, default: Any = None) -> Any:
     return value_at(get, key.removeprefix(CONTEXT_PREFIX), default) if value is _ABSENT else value
 
 
+WHOLE_RESPONSE = "last_stage.response"
+"""Output of a row: the whole response of its last stage; ``last_response`` is only the beginning."""
+
+
+def row_output(get: Get, key: str, default: Any = None) -> Any:
+    """The value of an output of a row: a named value, or the whole response of its last stage.
+
+    Args:
+        get: Gives the value that is stored under a key, or the default that it is given.
+        key: The output.
+        default: What is returned where the row has none.
+    """
+    value = named_value(get, key, _ABSENT)
+    if value is _ABSENT and key == WHOLE_RESPONSE:
+        value = get(f"{get('last_stage', '')}.response", _ABSENT)
+        value = get("tool.output", _ABSENT) if value is _ABSENT else value
+    return default if value is _ABSENT else value
+
+
 def value_at(get: Get, key: str, default: Any = None) -> Any:
     """The value that a key names: one that is stored, or a part of one.
 

@@ -199,7 +199,8 @@ class LiveInbox:
             self.cards.settle(key, None)
         for asked in self._resting:
             key = _key(str(asked.logs_root), asked.event.question_id)
-            plain = plain_question(asked.event, key=key, about=asked.pipeline)
+            about = f"{asked.pipeline} · {asked.gate} · run {asked.logs_root.name}"
+            plain = plain_question(asked.event, key=key, about=about)
             if not asked.is_answerable:
                 plain["how"] = f"No process works on this run here:  {asked.how}"
             self.cards.ask(plain)

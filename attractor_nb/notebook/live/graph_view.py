@@ -53,6 +53,7 @@ class GraphView(ActingView, GateCards):
     states = traitlets.Dict().tag(sync=True)
     #: True if it can open its replay, its timeline and other runs beside itself.
     has_beside = traitlets.Bool(default_value=True).tag(sync=True)
+    has_parent = traitlets.Bool(default_value=False).tag(sync=True)  #: True for a fork whose parent is stored.
 
     def __init__(
         self,

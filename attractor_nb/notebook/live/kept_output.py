@@ -19,12 +19,15 @@ from attractor_nb.errors import AttractorError
 from attractor_nb.model.states import RunStatus
 from attractor_nb.model.vocabulary.value_forms import label_text
 from attractor_nb.redaction import redacted
+from attractor_nb.runtime.execution import Execution
 from attractor_nb.runtime.handles.presenters import name_of
 from attractor_nb.storage.stored_run import has_event_log
 from attractor_nb.studio.history.waiting_gates import load_call, shown_place
+from attractor_nb.studio.inspect.failure import failure_lines
+from attractor_nb.studio.inspect.inspect_run import inspect_stage
 from attractor_nb.views.drawings.svg import SVG_TYPE, picture_bundle, render_svg
 from attractor_nb.views.markup import element
-from attractor_nb.views.summary_line import run_summary
+from attractor_nb.views.summary_line import failed_stage, run_summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -66,6 +69,17 @@ def final_answer(run: ShownRun, view: RunView) -> FinalAnswer | None:
     return None
 
 
+def failed_lines(run: ShownRun, view: RunView) -> list[str]:
+    """The failure of the failed stage of a run in lines; empty for a run without one."""
+    path = failed_stage(view, run.graph)
+    if not path or not isinstance(run, Execution):
+        return []
+    with suppress(AttractorError):
+        failure = inspect_stage(run, path).to_plain(with_place=False)["failure"]
+        return list(failure_lines(failure)) if failure else []
+    return []
+
+
 def _last_speaker(view: RunView, graph: Graph) -> str:
     """The node that spoke last, of those whose handlers do; empty when none has."""
     spoken = [
@@ -87,7 +101,14 @@ def show_kept(run: ShownRun, place: str, answer: FinalAnswer | None, others: Seq
         others: As there.
     """
     bundle = run_bundle(
-        run.view, run.graph, run.logs_root, place=place, others=others, answer=answer, name=name_of(run)
+        run.view,
+        run.graph,
+        run.logs_root,
+        place=place,
+        others=others,
+        answer=answer,
+        failure=failed_lines(run, run.view),
+        name=name_of(run),
     )
     handle = display(bundle, raw=True, display_id=True)
     assert handle is not None, "a display id was asked for"
@@ -103,6 +124,7 @@ def run_bundle(
     questions: Iterable[InterviewStarted] = (),
     others: Sequence[str] = (),
     answer: FinalAnswer | None = None,
+    failure: Sequence[str] = (),
     name: str = "",
 ) -> dict[str, str]:
     """The static output of a run.
@@ -114,6 +136,7 @@ def run_bundle(
         questions: The questions that wait.
         others: What is said of other runs of the pipeline that wait.
         answer: What was said last, of a run that has ended.
+        failure: The failure of its failed stage, in lines (``failed_lines``).
         name: What the user calls it.
     """
     is_ended = view.status.is_ended
@@ -123,6 +146,8 @@ def run_bundle(
     lines = [summary.replace(view.status, "waiting", 1) if asked else summary, *asked]
     if not is_ended:
         lines += others
+    if failure:
+        lines += ["", *failure, ""]
     call = load_call(logs_root) if has_event_log(logs_root) else ""
     words = "\n".join([*map(redacted, lines), _next_step(call, view.status)])
     if answer:

@@ -38,12 +38,13 @@ from attractor_nb.model.events import (
 from attractor_nb.model.question import BY_CLICK
 from attractor_nb.notebook.live.gate_card import NONE_WAITS, ClickedAnswer
 from attractor_nb.notebook.live.graph_view import TAIL_CHARS, TAILS, GraphView
-from attractor_nb.notebook.live.kept_output import SPEAKING_TYPES, final_answer, run_bundle, widget_bundle
+from attractor_nb.notebook.live.kept_output import SPEAKING_TYPES, failed_lines, final_answer, run_bundle, widget_bundle
 from attractor_nb.notebook.live.painting import make_painter
 from attractor_nb.platforms import HAS_THREADS
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.handles.presenters import name_of
 from attractor_nb.studio.debugger import answer_debugging
+from attractor_nb.studio.history.lineage import parent_of
 from attractor_nb.studio.history.waiting_gates import resume_call, shown_place
 from attractor_nb.studio.inspect.inspect_run import answer_inspection
 from attractor_nb.views.drawings.drawing import MARK_PATHS
@@ -126,6 +127,7 @@ class LiveRun:
         self._handles: list[Output] = [output] if output else []
         self._beside = Beside(run, views)
         self._answer = None if is_followed else final_answer(run, self._view)
+        self._failure = [] if is_followed else failed_lines(run, self._view)
         self.graph_view = self._make_graph_view(inspect, debug, is_followed=is_followed)
         self.graph_view.act_on(run, None if is_inline else views)
         self.graph_view.show({"debugger": run.debugger.to_plain()})
@@ -155,6 +157,7 @@ class LiveRun:
             directory=shown_place(run.logs_root),
             place="" if self._is_inline else self.key,
             has_beside=not self._is_inline,
+            has_parent=parent_of(run) is not None,
             has_beats=is_followed and HAS_THREADS,
             has_output=not types.isdisjoint(SPEAKING_TYPES),
             has_gates=has_gates,
@@ -237,7 +240,8 @@ class LiveRun:
         self._questions[event.question_id] = event
         self._is_kept = False
         if self._has_cards:
-            self.graph_view.ask(plain_question(event, resume=resume_call(self.run.logs_root)))
+            about = " · ".join(part for part in (event.branch, event.stage, f"run {self.run.id}") if part)
+            self.graph_view.ask(plain_question(event, about=about, resume=resume_call(self.run.logs_root)))
 
     def _beat(self) -> None:
         self.graph_view.beat()
@@ -262,6 +266,7 @@ class LiveRun:
             questions=() if self._view.status.is_ended else tuple(self._questions.values()),
             others=[other["words"] for other in self._beside.others()],
             answer=self._answer,
+            failure=self._failure,
             name=name_of(self.run),
         )
         return {**bundle, **widget_bundle(self.graph_view)} if self._is_inline else bundle
@@ -280,6 +285,7 @@ class LiveRun:
             time.sleep(0.01)
         self._is_over = True
         self._answer = final_answer(self.run, self._view)
+        self._failure = failed_lines(self.run, self._view)
         self._show_end()
         self._keep(is_now=True)
         if self._views is not None:
@@ -354,7 +360,7 @@ class Beside:
 
     def _place(self, what: str, name: str) -> str:
         match what:
-            case "replay" | "timeline":
+            case "replay" | "timeline" | "compare":
                 return self._open(what)
             case "resume" if self._views is not None:
                 with self._views.caught() as views:
@@ -383,9 +389,15 @@ class Beside:
 
 
 def _made(what: str, run: Any, views: OpenViews | None) -> Any:
-    from attractor_nb.notebook.view_actions import ReplayView, TimelineView  # noqa: PLC0415 - most open neither
+    from attractor_nb.notebook.view_actions import CompareView, ReplayView, TimelineView  # noqa: PLC0415 - most open none
+    from attractor_nb.studio.compare.compare_runs import run_diff  # noqa: PLC0415 - the same
 
     key = urandom(8).hex()
+    if what == "compare":
+        parent = parent_of(run)
+        if parent is None:
+            raise RunNotFound("the parent of this fork is not stored any more", hint="diff(a, b) takes any two runs")
+        return CompareView(run_diff(parent, run), key)
     if what == "replay":
         return ReplayView(run.replay(), key, views)
     return TimelineView(run.timeline(), key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import typing  # ``typing.overload`` by its long name: see ``start_run``
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from attractor_nb.errors import OptionError
@@ -11,11 +12,14 @@ from attractor_nb.lazy_imports import later
 from attractor_nb.pipeline.methods.map import request_of
 from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.prepare.run_options import (
+    EvaluationKeywords,
+    EvaluationOptions,
     MapKeywords,
     MapOptions,
     ResumeMapKeywords,
     RunOptions,
     as_path,
+    check_names,
     takes,
 )
 
@@ -30,6 +34,8 @@ if TYPE_CHECKING:
     from attractor_nb.evaluation.evaluation_run import EvaluationRun
     from attractor_nb.evaluation.variants import CompareRequest
     from attractor_nb.interrupts import HeldInterrupt
+    from attractor_nb.maps import map_work
+    from attractor_nb.maps.map_launch import MapRequest
     from attractor_nb.runtime import launch
 else:
     launch = later("attractor_nb.runtime.launch")
@@ -37,6 +43,7 @@ else:
     rows_of_runs = later("attractor_nb.evaluation.rows_of_runs")
     evaluation_run = later("attractor_nb.evaluation.evaluation_run")
     stored_stages = later("attractor_nb.evaluation.stored_stages")
+    map_work = later("attractor_nb.maps.map_work")
 
 
 class Evaluating(Definition):
@@ -44,27 +51,11 @@ class Evaluating(Definition):
 
     @typing.overload
     def evaluate(
-        self,
-        rows: object,
-        scorers: object,
-        *,
-        repeat: int = 1,
-        output: str | Callable[..., Any] | None = None,
-        inputs: Sequence[str] | None = None,
-        wait: Literal[False] = False,
-        **options: Unpack[MapKeywords],
+        self, rows: object, scorers: object, *, wait: Literal[False] = False, **options: Unpack[EvaluationKeywords]
     ) -> EvaluationRun: ...
     @typing.overload
     def evaluate(
-        self,
-        rows: object,
-        scorers: object,
-        *,
-        repeat: int = 1,
-        output: str | Callable[..., Any] | None = None,
-        inputs: Sequence[str] | None = None,
-        wait: Literal[True],
-        **options: Unpack[MapKeywords],
+        self, rows: object, scorers: object, *, wait: Literal[True], **options: Unpack[EvaluationKeywords]
     ) -> Evaluation: ...
     @typing.overload
     def evaluate(
@@ -96,19 +87,15 @@ class Evaluating(Definition):
         wait: Literal[True],
         **options: Unpack[MapKeywords],
     ) -> Evaluation: ...
-    @takes(MapKeywords, MapOptions, RunOptions)
+    @takes(EvaluationKeywords, EvaluationOptions, MapOptions, RunOptions)
     def evaluate(
         self,
         rows: object = None,
         scorers: object = None,
         *,
         runs: object = None,
-        only: str | None = None,
-        repeat: int = 1,
-        output: str | Callable[..., Any] | None = None,
-        inputs: Sequence[str] | None = None,
         wait: bool = False,
-        **options: Unpack[MapKeywords],
+        **options: Unpack[EvaluationKeywords],
     ) -> EvaluationRun | Evaluation:
         """Run this pipeline over rows and score what comes out; each row is a separate run, as of ``map``.
 
@@ -119,13 +106,8 @@ class Evaluating(Definition):
             rows: Dicts, a DataFrame, a JSONL, CSV, JSON, TOML or Parquet file, or a pydantic-evals dataset.
             scorers: A function, a list of them, or a dict of them by name.
             runs: In place of rows, runs of this pipeline that exist: ``evaluate(scorers=…, runs=runs().where(…))``
-                scores them and runs nothing. Handles, results, evaluations, rows of ``runs()`` or run directories.
-            only: With ``runs``: the one stage that each row executes anew, as this pipeline has it now, with the
-                context that it had in the stored run. Rows, if given, choose runs by id and add columns.
-            repeat: Runs of each row.
-            output: What is judged: a context key such as ``write.response``, or a function of a run; by default the
-                whole response of the last stage.
-            inputs: The columns that are inputs, where the pipeline declares none.
+                scores them and runs nothing. Handles, results, evaluations, rows of ``runs()`` or run directories. With
+                ``only`` the runs whose stage is executed anew; rows, if given, choose runs by id and add columns.
             wait: Block until the end.
 
         Raises:
@@ -133,50 +115,23 @@ class Evaluating(Definition):
             OptionError, ContextValueError, StorageError: An option, a row, a scorer or the directory is unusable.
             UntrustedSource: Its commands come from elsewhere and are not trusted; see ``trust``.
         """
-        if only is not None:
-            return self._evaluate_stage(
-                only, runs, rows, scorers, repeat=repeat, inputs=inputs, output=output, wait=wait, options=options
-            )
-        if runs is not None:
-            given = {"rows": rows is not None, "repeat": repeat != 1, "inputs": inputs is not None}
-            if ignored := [*(name for name, is_given in given.items() if is_given), *options]:
+        if runs is not None and options.get("only") is None:
+            given = [*(["rows"] if rows is not None else []), *options]
+            if ignored := [name for name in given if name not in {"output", "only"}]:
                 raise OptionError(
                     f"runs that exist are scored as they are, so {', '.join(ignored)} would do nothing",
                     hint="evaluate(scorers=…, runs=…)",
                 )
-            return rows_of_runs.evaluate_runs(self, runs, scorers, output)
+            return rows_of_runs.evaluate_runs(self, runs, scorers, options.get("output"))
         with held_interrupts() as interrupt:
-            request = request_of(self, interrupt, is_waited_for=wait, **options)
+            own, request = _parted(self, interrupt, is_waited_for=wait, **options)
             if wait:
                 launch.refuse_own_loop(request.of_rows.host)
-            handle = evaluation_run.start_evaluation(
-                self, rows, scorers, request, repeat=repeat, inputs=inputs, output=output
-            )
-            return handle.result() if wait else handle
-
-    def _evaluate_stage(
-        self,
-        only: str,
-        runs: object,
-        rows: object,
-        scorers: object,
-        *,
-        repeat: int,
-        inputs: Sequence[str] | None,
-        output: Any,
-        wait: bool,
-        options: Mapping[str, Any],
-    ) -> EvaluationRun | Evaluation:
-        """Evaluate one stage of stored runs."""
-        stored_stages.check_asked(only, runs, inputs)
-        with held_interrupts() as interrupt:
-            request = request_of(self, interrupt, is_waited_for=wait, **options)
-            if wait:
-                launch.refuse_own_loop(request.of_rows.host)
-            found, stored = stored_stages.stage_rows(self, runs, only, rows)
-            handle = evaluation_run.start_on_rows(
-                self, found, scorers, request, repeat=repeat, output=output, stored=stored
-            )
+            if own.only is None:
+                handle = evaluation_run.start_evaluation(self, rows, scorers, request, own)
+            else:
+                found, stored = stored_stages.stage_rows(self, runs, own, rows)
+                handle = evaluation_run.start_on_rows(self, found, scorers, request, own, stored)
             return handle.result() if wait else handle
 
     @takes(ResumeMapKeywords, MapOptions, RunOptions)
@@ -196,7 +151,7 @@ class Evaluating(Definition):
         Args:
             directory: The evaluation, or its directory.
             scorers: Its scorers again; a new or changed one scores the rows that ended, too.
-            output: What is judged, if not what was; a function has to be given again.
+            output: The output to judge, if not the same; a function has to be given again.
             failed: ``keep`` the rows that failed, or ``retry`` each from the stage that it failed in.
             on_graph_change: ``error``, ``warn`` or ``accept`` when the graph is not the one that ran.
             wait: Block until the end.
@@ -215,7 +170,7 @@ class Evaluating(Definition):
             )
             return handle.result() if wait else handle
 
-    @takes(MapKeywords, MapOptions, RunOptions)
+    @takes(EvaluationKeywords, EvaluationOptions, MapOptions, RunOptions)
     def compare(
         self,
         variants: Mapping[str, Any],
@@ -223,27 +178,20 @@ class Evaluating(Definition):
         scorers: object = None,
         *,
         runs: object = None,
-        only: str | None = None,
-        repeat: int = 1,
-        output: str | Callable[..., Any] | None = None,
-        inputs: Sequence[str] | None = None,
         directory: str | Path | None = None,
-        **options: Unpack[MapKeywords],
+        **options: Unpack[EvaluationKeywords],
     ) -> EvaluationComparison:
         """Evaluate variants of this pipeline on the same rows, and say of each: better, worse, or not decided.
 
         Rows are paired. The test is exact McNemar for pass/fail scores, sign flips below 30 rows and Student's t from
-        there for numbers; p values are adjusted over the variants (Holm). It blocks; ``compare_async`` does not.
+        there for numbers; p values are adjusted over the variants (Holm). With ``repeat=1``, stages that are equal are
+        run once for all variants. It blocks; ``compare_async`` does not.
 
         Args:
             variants: By name: changes such as ``{"write.prompt": "…", "*.llm_model": "…"}``, or another pipeline.
             rows: As of ``evaluate``.
             scorers: As of ``evaluate``.
             runs: With ``only``: stored runs, as of ``evaluate``.
-            only: The one stage that is executed, with the context that it had in these runs.
-            repeat: Runs of each row; with 1, stages that are equal are run once for all variants.
-            output: What is judged, as of ``evaluate``.
-            inputs: The columns that are inputs, where the pipeline declares none.
             directory: The comparison's directory; one that was stopped continues there.
 
         Raises:
@@ -251,13 +199,11 @@ class Evaluating(Definition):
             RunInterrupted: Ctrl-C or Stop; the same call with ``directory`` continues.
         """
         with held_interrupts() as interrupt:
-            request = self._compare_request(
-                interrupt, (rows, runs, only), scorers, repeat, output, inputs, directory, options
-            )
+            request = _compare_request(self, interrupt, (rows, runs), scorers, directory, {}, **options)
             launch.refuse_own_loop(request.of_map.of_rows.host)
         return of_variants.compare(self, variants, request)
 
-    @takes(MapKeywords, MapOptions, RunOptions, host="kernel")
+    @takes(EvaluationKeywords, EvaluationOptions, MapOptions, RunOptions, host="kernel")
     async def compare_async(
         self,
         variants: Mapping[str, Any],
@@ -265,12 +211,8 @@ class Evaluating(Definition):
         scorers: object = None,
         *,
         runs: object = None,
-        only: str | None = None,
-        repeat: int = 1,
-        output: str | Callable[..., Any] | None = None,
-        inputs: Sequence[str] | None = None,
         directory: str | Path | None = None,
-        **options: Unpack[MapKeywords],
+        **options: Unpack[EvaluationKeywords],
     ) -> EvaluationComparison:
         """Compare in the current event loop; takes and raises what ``compare`` does.
 
@@ -278,32 +220,44 @@ class Evaluating(Definition):
             variants: As of ``compare``.
             rows: As of ``evaluate``.
             scorers: As of ``evaluate``.
-            runs: With ``only``: stored runs, as of ``evaluate``.
-            only: The one stage that is executed, with the context that it had in these runs.
-            repeat: Runs of each row.
-            output: What is judged, as of ``evaluate``.
-            inputs: The columns that are inputs, where the pipeline declares none.
+            runs: As of ``compare``.
             directory: The comparison's directory; one that was stopped continues there.
         """
         with held_interrupts() as interrupt:
-            given: dict[str, Any] = {"host": "kernel", **options}
-            request = self._compare_request(
-                interrupt, (rows, runs, only), scorers, repeat, output, inputs, directory, given
-            )
+            request = _compare_request(self, interrupt, (rows, runs), scorers, directory, {"host": "kernel"}, **options)
         return await of_variants.compare_async(self, variants, request)
 
-    def _compare_request(
-        self,
-        interrupt: HeldInterrupt,
-        of: tuple[object, object, str | None],
-        scorers: object,
-        repeat: int,
-        output: Any,
-        inputs: Sequence[str] | None,
-        directory: str | Path | None,
-        options: Mapping[str, Any],
-    ) -> CompareRequest:
-        of_map = request_of(self, interrupt, is_waited_for=True, **options)
-        place = None if directory is None else as_path(directory, "directory")
-        rows, runs, only = of
-        return of_variants.CompareRequest(rows, scorers, repeat, inputs, output, place, of_map, only, runs)
+
+def _parted(
+    pipeline: Definition,
+    interrupt: HeldInterrupt,
+    defaults: Mapping[str, Any] = MappingProxyType({}),
+    /,
+    *,
+    is_waited_for: bool,
+    repeat: int = 1,
+    output: str | Callable[..., Any] | None = None,
+    inputs: Sequence[str] | None = None,
+    only: str | None = None,
+    **of_map: Any,
+) -> tuple[EvaluationOptions, MapRequest]:
+    """The options of an evaluation, and the request of its map with all others."""
+    check_names(of_map.keys() - map_work.NOT_OF_A_ROW.keys(), EvaluationKeywords.__annotations__)
+    own = EvaluationOptions(repeat=repeat, output=output, inputs=inputs, only=only)
+    return own, request_of(pipeline, interrupt, defaults, is_waited_for=is_waited_for, **of_map)
+
+
+def _compare_request(
+    pipeline: Definition,
+    interrupt: HeldInterrupt,
+    given: tuple[object, object],
+    scorers: object,
+    directory: str | Path | None,
+    defaults: Mapping[str, Any],
+    /,
+    **options: Any,
+) -> CompareRequest:
+    own, of_map = _parted(pipeline, interrupt, defaults, is_waited_for=True, **options)
+    place = None if directory is None else as_path(directory, "directory")
+    rows, runs = given
+    return of_variants.CompareRequest(rows, scorers, own, place, of_map, runs)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from attractor_nb.errors import RunError
 from attractor_nb.interrupts import held_interrupts
-from attractor_nb.runtime.execution import Execution, cast_run
+from attractor_nb.runtime.execution import Execution, cast_run, note_continuation
 from attractor_nb.runtime.prepare.run_options import ChangeKeywords, ContinueKeywords, ResumeKeywords, takes
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ class ResumingRun(Execution):
                 interrupt=interrupt,
                 **options,
             )
+            note_continuation(self, "resumed" if rewind_to is None else f"rewound to before {rewind_to}", resumed)
             return resumed.result() if wait else cast_run(resumed, type(self))
 
     @typing.overload

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from attractor_nb.errors import RunError
 from attractor_nb.runtime.prepare.run_options import ResumeKeywords, takes
+from attractor_nb.storage.map_directory import continue_call
 from attractor_nb.storage.run_listing import RunSummary
 
 if TYPE_CHECKING:
@@ -72,7 +73,9 @@ class Resumable(RunSummary):
         """
         from attractor_nb.pipeline.run import Run  # noqa: PLC0415 - a list needs no engine
 
-        if self.kind == "map":
-            raise RunError(f"{self.logs_root} is a map", hint="pipeline.resume_map(directory) continues it")
+        if self.is_map:
+            article = "an" if self.kind == "evaluation" else "a"
+            hint = f"{continue_call(self.logs_root, 'directory')} continues it"
+            raise RunError(f"{self.logs_root} is {article} {self.kind}", hint=hint)
         target: dict[str, Any] = {"rewind_to": rewind_to, "visit": visit, "context": context, "prompt": prompt}
         return Run.load(self.logs_root).resume(on_graph_change=on_graph_change, wait=wait, **target, **options)

@@ -286,10 +286,13 @@ class Known(Struct):
     )  #: In which branch each stage was executed latest.
     #: The directories of child runs, by the stage that has them.
     child_roots: dict[str, str] = msgspec_field(default_factory=dict[str, str])
+    last: Event | None = None  #: The latest event that is numbered in the log.
 
     def take(self, event: Event) -> None:
         """Fold an event in."""
         take_event(self.view, event)
+        if event.sequence:
+            self.last = event
         if isinstance(event, StageEnd):
             if event.is_commit:
                 self.outcomes[event.name] = event.outcome

@@ -32,6 +32,7 @@ from attractor_nb.model.vocabulary.option_meanings import (
     OF_A_MAP,
     OF_A_PIPELINE,
     OF_A_RUN,
+    OF_AN_EVALUATION,
 )
 from attractor_nb.model.vocabulary.value_forms import Duration, parse_duration
 from attractor_nb.platforms import check_posix
@@ -243,6 +244,25 @@ class MapKeywords(ResumeMapKeywords, total=False):
     map_dir: str | Path | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationOptions:
+    """Options of one evaluation, beside those of its map."""
+
+    repeat: int = 1
+    output: str | Callable[..., Any] | None = None
+    inputs: Sequence[str] | None = None
+    only: str | None = None
+
+
+class EvaluationKeywords(MapKeywords, total=False):
+    """Options of ``Pipeline.evaluate`` and ``compare``."""
+
+    repeat: int
+    output: str | Callable[..., Any] | None
+    inputs: Sequence[str] | None
+    only: str | None
+
+
 BOUNDS = tuple(BoundKeywords.__annotations__)
 _NAMES = frozenset(entry.name for entry in fields(RunOptions))
 
@@ -406,7 +426,7 @@ _Method = TypeVar("_Method", bound="Callable[..., Any]")
 
 _WIDTH: Final = 112
 _UNKNOWN: Final = Parameter("unknown", Parameter.VAR_KEYWORD, annotation="Never")
-_MEANINGS: Final = {RunOptions: OF_A_RUN, MapOptions: OF_A_MAP}
+_MEANINGS: Final = {RunOptions: OF_A_RUN, MapOptions: OF_A_MAP, EvaluationOptions: OF_AN_EVALUATION}
 _NULLABLE: Final = ("None", "Any", "BackendSpec", "ExecutorSpec", "InterviewerSpec")
 """Ends of annotations that allow None."""
 

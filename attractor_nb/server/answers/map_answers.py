@@ -1,62 +1,102 @@
-"""A map as answers: its state with a part of its rows, and its differences from another map."""
+"""A map or an evaluation as answers: its state with a part of its rows, and the differences of two maps."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.errors import RunNotFound
 from attractor_nb.languages.condition.parser import value_text
+from attractor_nb.redaction import redacted_value
 from attractor_nb.server.replies import Reply
-from attractor_nb.server.request_words import reason_in_requests
-from attractor_nb.server.response_models import MapChoice, MapComparisonState, MapParts, MapState
+from attractor_nb.server.response_models import MapComparisonState, MapParts, MapState, MapTable
 from attractor_nb.server.server_runs import row_id
-from attractor_nb.storage.map_directory import is_map
-from attractor_nb.studio.history.history_table import holds_words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from attractor_nb.maps.stored_map import MapRecord, RecordedRow
+    from attractor_nb.evaluation.evaluated_row import EvaluatedRow
+    from attractor_nb.maps.stored_map import RecordedRow
+    from attractor_nb.server.map_pages import MapPage
     from attractor_nb.server.request_calls import Call
     from attractor_nb.server.requests import MapQuery
-    from attractor_nb.server.run_service import RunService
+    from attractor_nb.views.row_table import RowQuery, RowTable
+
+_WORDS: Final = {"fail": "failed", "not_started": "not started"}
+"""The word of the page for a status of JSON."""
 
 
 def get_map(call: Call) -> Reply:
-    """A map and a part of its rows, those that failed first."""
+    """A map or an evaluation and a part of its rows, those that failed first."""
     from attractor_nb.maps.compare_maps import side_plain  # noqa: PLC0415 - see serving.py
-    from attractor_nb.maps.map_page import failures_first, fitting_limit  # noqa: PLC0415 - as above
 
     map_id, query = call.path["id"], call.query
-    record = _record(call.server.service, map_id)
-    fitting = [row for row in failures_first(record.rows) if _is_wanted(row, query)]
-    shown = fitting[query.offset : query.offset + query.limit]
-    limit = fitting_limit(shown)
+    found = call.server.pages.read(call.server.service, map_id)
+    wanted = _query(query)
+    part = found.page.part(wanted, query.offset, query.limit)
     return Reply(
         MapState(
-            **side_plain(record),
+            **side_plain(found.record),
             id=map_id,
-            is_live=not record.view.is_ended,
-            total=len(record.rows),
-            found=len(fitting),
+            kind="map" if found.evaluation is None else "evaluation",
+            headline="" if found.evaluation is None else found.evaluation.headline(),
+            is_live=not found.record.view.is_ended,
+            total=part["total"],
+            found=part["found"],
             offset=query.offset,
-            rows=[_plain(map_id, row, limit) for row in shown],
-            page=_parts(map_id, record, shown, limit, query.status) if query.with_page else None,
+            rows=_rows(map_id, found, [row[0] for row in part["rows"]]),
+            page=MapParts(**found.page.parts()) if query.with_page else None,
+            table=MapTable(**part) if query.with_table else None,
         )
     )
+
+
+def _query(query: MapQuery) -> RowQuery:
+    from attractor_nb.views.row_table import RowQuery  # noqa: PLC0415 - see serving.py
+
+    status = _WORDS.get(query.status, str(query.status))
+    return RowQuery(query.words, status, query.way, query.sort, query.descending)
+
+
+def _rows(map_id: str, found: MapPage, places: list[int]) -> list[dict[str, Any]]:
+    """The rows at these places of the page as JSON values."""
+    table: RowTable[Any] | None = found.page.table
+    if table is None:
+        return []
+    limit = table.fitting_limit(places)
+    if found.evaluation is None:
+        return [_plain(map_id, table.rows[place], limit) for place in places]
+    return [_scored_plain(map_id, table.rows[place], limit) for place in places]
+
+
+def _scored_plain(map_id: str, shown: tuple[str, EvaluatedRow], limit: int) -> dict[str, Any]:
+    state, row = shown
+    runs = [row_id(map_id, result.directory) if result.directory else "" for result in row.results]
+    plain = {
+        "row": row.row.number,
+        "name": row.id,
+        "id": next(filter(None, runs), ""),
+        "runs": runs,
+        "state": state,
+        "status": row.results[0].status,
+        "reasons": row.reasons() or row.reasons("unmeasured"),
+        "inputs": dict(row.row.inputs),
+        "outputs": {str(repeat): output for repeat, output in enumerate(row.outputs) if output is not None},
+        "expected": row.row.expected,
+        "scores": {name: [score.to_plain() for score in scores] for name, scores in row.scores.items()},
+    }
+    clean: dict[str, Any] = redacted_value(_cut(plain, limit))
+    return clean
 
 
 def get_map_comparison(call: Call) -> Reply:
     """The differences of two maps, and a part of the rows that differ."""
     from attractor_nb.maps.compare_maps import MapComparison  # noqa: PLC0415 - see serving.py
-    from attractor_nb.maps.map_page import fitting_limit  # noqa: PLC0415 - as above
 
-    service, map_id, query = call.server.service, call.path["id"], call.query
-    compared = MapComparison(_record(service, map_id), _record(service, query.other))
+    pages, service, map_id, query = call.server.pages, call.server.service, call.path["id"], call.query
+    compared = MapComparison(pages.read(service, map_id).record, pages.read(service, query.other).record)
     shown = compared.differing[query.offset : query.offset + query.limit]
-    limit = fitting_limit(row for pair in shown for row in (pair.a, pair.b) if row is not None)
+    page = compared.page()
+    assert page.table is not None, "each of two maps has a row"
+    limit = page.table.fitting_limit(range(query.offset, query.offset + len(shown)))
     plain = compared.to_plain(shown)
     for pair, both in zip(shown, plain["rows"], strict=True):
         _cut(both, limit)
@@ -70,51 +110,16 @@ def get_map_comparison(call: Call) -> Reply:
             found=len(compared.differing),
             offset=query.offset,
             headlines=compared.headlines(),
-            page=str(compared.page_body(query.limit)) if query.with_page else "",
+            page=MapParts(**page.parts()) if query.with_page else None,
+            table=MapTable(**page.part(_everything(), 0, query.limit)) if query.with_page else None,
         )
     )
 
 
-def _record(service: RunService, map_id: str) -> MapRecord:
-    """A map, its reasons in requests."""
-    from attractor_nb.maps.stored_map import read_map_record  # noqa: PLC0415 - see serving.py
+def _everything() -> RowQuery:
+    from attractor_nb.views.row_table import RowQuery  # noqa: PLC0415 - see serving.py
 
-    place = service.place(map_id)
-    if not is_map(place):
-        raise RunNotFound(f"{map_id} is not a map", hint=f"GET /pipelines/{map_id} shows a run")
-    record = read_map_record(place)
-    record.view.reason = reason_in_requests(record.view.reason)
-    return replace(record, rows=tuple(replace(row, reason=reason_in_requests(row.reason)) for row in record.rows))
-
-
-def _is_wanted(row: RecordedRow, query: MapQuery) -> bool:
-    if query.status and row.status != query.status:
-        return False
-    if not query.words:
-        return True
-    values = map(value_text, chain((row.inputs or {}).values(), row.outputs.values()))
-    return holds_words(" ".join((str(row.row), row.status, row.stage, row.reason, *values)), query.words)
-
-
-def _parts(map_id: str, record: MapRecord, shown: Sequence[RecordedRow], limit: int, chosen: str) -> MapParts:
-    """The parts of the page that ``export_html`` writes, with links to the pages of rows here.
-
-    A status that is ``chosen`` is offered although no row has it any more.
-    """
-    from attractor_nb.maps import map_page  # noqa: PLC0415 - see serving.py
-
-    links = {row.row: f"#run={row_id(map_id, row.directory)}" for row in shown if row.directory}
-    return MapParts(
-        line=map_page.map_line(record),
-        facts=map_page.map_facts(record),
-        drawing=map_page.map_drawing(record),
-        table=map_page.map_table(replace(record, rows=tuple(shown)), shown, links, limit),
-        choices=[
-            MapChoice(status=status, words=f"{words} {count:,}")
-            for status, words, count in map_page.present_statuses(record, chosen)
-        ],
-        notes=map_page.page_notes(record, 0, limit, has_links=True),
-    )
+    return RowQuery()
 
 
 def _plain(map_id: str, row: RecordedRow, limit: int) -> dict[str, Any]:

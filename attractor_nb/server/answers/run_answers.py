@@ -201,7 +201,7 @@ def _seconds(moment: str) -> float:
 
 
 def _readable(service: RunService, run_id: str, summary: RunSummary) -> Run | None:
-    if summary.kind != "run":
+    if summary.is_map:
         return None
     try:
         return service.run(run_id)
@@ -275,9 +275,15 @@ def plain_stage(run: Run, node: str, asked: StageQuery) -> dict[str, Any]:
 
 def inspection_of(run: Run, asked: InspectionQuery) -> dict[str, Any]:
     """The answer to a front-end's inspector; ``problems`` names the parts that cannot be answered."""
-    from attractor_nb.studio.inspect.inspect_run import answer_inspection  # noqa: PLC0415 - see serving.py
+    from attractor_nb.pipeline.run_actions import InspectorActions  # noqa: PLC0415 - see serving.py
+    from attractor_nb.studio.inspect.inspect_run import answer_inspection  # noqa: PLC0415 - as above
 
-    return view_in_requests(answer_inspection(run, asked.model_dump(), with_place=False))
+    plain = answer_inspection(run, asked.model_dump(), with_place=False)
+    if plain.get("failure"):  # what the page does with a failed stage; the calls are those of Python
+        found = InspectorActions(run).with_actions(plain)["actions"]
+        calls = {name: {**found[name], "call": ""} for name in ("fork", "rewind")}
+        plain["actions"] = {**found, **calls, "is_pinned": False, "pin": None}
+    return view_in_requests(plain)
 
 
 def stage_file(run: Run, node: str, name: str, asked: StageQuery) -> StageFileText:
@@ -383,9 +389,9 @@ def all_questions(service: RunService, summaries: Sequence[RunSummary]) -> Quest
     more = 0
     for summary in summaries:
         run_id = summary.logs_root.name
-        if summary.kind == "run" and run_id not in live and (summary.is_live or summary.is_resumable):
+        if not summary.is_map and run_id not in live and (summary.is_live or summary.is_resumable):
             asking.append((run_id, summary))
-        elif summary.kind == "map":
+        elif summary.is_map:
             rows, unread = _readable_rows(summary)
             asking += [(row_id(run_id, row.logs_root.name), row) for row in rows]
             more += unread
@@ -483,7 +489,7 @@ def _readable_gate(service: RunService, run_id: str, summary: RunSummary) -> lis
 
 def _stored(service: RunService, run_id: str, summary: RunSummary) -> list[WaitingQuestion]:
     """The open questions in the log of a run that this server does not work on."""
-    if not (summary.is_live or summary.is_resumable) or summary.kind != "run":
+    if not (summary.is_live or summary.is_resumable) or summary.is_map:
         return []
     resumed = f"{way_to_resume(service.root, run_id)} asks it again"
     if summary.is_live:

@@ -72,7 +72,7 @@ def get_rows(call: Call) -> Reply:
 def get_drawing(call: Call) -> Reply:
     """The drawing of a run's graph without states, which a front-end then dresses with them."""
     run_id = call.path["id"]
-    if call.server.service.summary(run_id).kind != "run":
+    if call.server.service.summary(run_id).is_map:
         raise Problem(409, "map", "The run is a map", f"{run_id} is a map; GET /maps/{run_id} shows it")
     run = call.server.service.run(run_id)
     graph = run.graph

@@ -87,7 +87,7 @@ function startPage() {
     };
     show((el) => {
       if (run) return showRun(server, run, el, { go, way });
-      if (asked.get("map")) return showMap(server, asked.get("map"), el, { way });
+      if (asked.get("map")) return showMap(server, asked.get("map"), el, { go, way });
       if (asked.has("document")) return showFramedDocument(server, el);
       if (asked.get("file")) return showFile(server, asked.get("file"), el, { go, way, isNew: asked.has("new") });
       if (asked.has("files")) return showFiles(server, el, { way });

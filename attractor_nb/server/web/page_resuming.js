@@ -15,8 +15,10 @@ export function makeResuming(server, el, { onDone }) {
     try {
       const accepted = await server.post(runPath(id, `/${act}`), body);
       onDone(accepted.id);
+      return true;
     } catch (problem) {
       if (problem instanceof Refusal) showRefusal(id, act, body, problem);
+      return false;
     }
   }
 
@@ -50,5 +52,5 @@ export function makeResuming(server, el, { onDone }) {
     choice.focus();
   }
 
-  return { begin: (id) => ask(id, "resume", {}), askWhere, clear };
+  return { begin: (id) => ask(id, "resume", {}), act: ask, askWhere, clear };
 }

@@ -24,7 +24,8 @@ const RUN_WORDS_OF = { waiting: __("waits for an answer"), running: __("runs"), 
 const newsOf = ({ questions, states, is_live: isLive, is_here: isHere }) => JSON.stringify([questions, states, isLive, isHere]);
 const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
-export function showRun(server, id, el, { go, way }) {
+// `isBeside` says that the run stands beside something else, whose page and keys it leaves alone.
+export function showRun(server, id, el, { go, way, isBeside = false }) {
   const title = make("h1", "ap-title", id, { tabIndex: -1 });
   const facts = make("p", "ap-facts");
   const buttons = make("div", "ap-buttons");
@@ -87,12 +88,12 @@ export function showRun(server, id, el, { go, way }) {
     if (isClosed) return;
     trouble.textContent = "";
     if (status.map_id) way.append(" / ", make("a", "", __("Map"), { href: mapAddress(status.map_id) }));
-    gates = makeGates(server, questions, { hasGates: drawing.has_gates, onAnswered, onResume: resuming.begin });
+    gates = makeGates(server, questions, { hasGates: drawing.has_gates, about: ({ stage: node }) => node, onAnswered, onResume: resuming.begin });
     panel = makePast(server, id, time, drawing);
     showView();
     showStatus(status);
     lookAtAnswers();
-    title.focus({ preventScroll: true });
+    if (!isBeside) title.focus({ preventScroll: true });
     later();
   }
 
@@ -124,7 +125,19 @@ export function showRun(server, id, el, { go, way }) {
       }
     } else if (kind === "act" && request.call === "tell") {
       await tellStage(request);
+    } else if (kind === "act" && (request.call === "fork" || request.call === "rewind")) {
+      await goBack(request);
     }
+  }
+
+  // Rerun a failed stage in this run, or in a fork with another prompt; what stands against it is said above the drawing.
+  async function goBack({ call, node, visit, branch, at, prompt }) {
+    const asked = host;
+    const where = { ...(visit && !at ? { visit } : {}), ...(prompt === undefined ? {} : { prompt }) };
+    const [act, body] = call === "fork" ? ["fork", { node: at || node, ...where }] : ["resume", { rewind_to: at || node, ...where }];
+    const isBegun = await resuming.act(id, act, body);
+    const answer = isBegun ? { said: { words: __("It has begun.") } } : { problem: __("It was refused: see above the drawing.") };
+    asked.tell({ kind: "acted", call, node, visit, branch, ...answer });
   }
 
   async function tellStage({ node, visit, branch, text, key }) {
@@ -151,7 +164,7 @@ export function showRun(server, id, el, { go, way }) {
     const mark = next.line.status === "waiting" ? __("waits for an answer") : RUN_WORDS_OF[next.status] || next.status;
     const name = drawing.caption || next.name || id;
     title.textContent = name;
-    document.title = `${name}: ${mark} · attractor_nb`;
+    if (!isBeside) document.title = `${name}: ${mark} · attractor_nb`;
     const where = next.is_live && !next.is_here ? __("run by another process") : "";
     const why = next.is_live || next.status === "failed" ? "" : next.reason;
     facts.replaceChildren(make("span", "ap-id", id));

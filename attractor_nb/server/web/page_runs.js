@@ -1,6 +1,6 @@
 // The list of runs, and above it what waits for an answer in any of them.
 
-import { showHistory, SHOWN_ROWS } from "./history.js";
+import { isMapRow, showHistory, SHOWN_ROWS } from "./history.js";
 import { makeGates } from "./page_gates.js";
 import { makePageHost } from "./page_host.js";
 import { pollRuns } from "./page_polling.js";
@@ -44,7 +44,7 @@ export function showRuns(server, el, { go }) {
   function hear(message) {
     if (message.kind === "open") {
       const row = host.get("rows").find(({ key }) => key === message.key);
-      if (row?.kind === "map") location.hash = mapAddress(message.key);
+      if (row && isMapRow(row)) location.hash = mapAddress(message.key);
       else go(message.key);
     } else if (message.kind === "resume") resuming.begin(message.key);
     else if (message.kind === "refresh") polling.look();

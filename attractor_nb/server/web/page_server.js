@@ -63,6 +63,7 @@ export function makeServer(token, { onSilent, onRefused }) {
 }
 
 export const mapAddress = (id) => `#map=${encodeURIComponent(id)}`;
+export const mapPath = (id, rest = "") => `maps/${encodeURIComponent(id)}${rest}`;
 export const runPath = (id, rest = "") => `pipelines/${encodeURIComponent(id)}${rest}`;
 
 // A proxy that lets people in by a cookie wants to see that our page has read it.

@@ -1,9 +1,11 @@
 // The runs and their questions in a narrow frame: JupyterLab's sidebar. A run is opened by whoever has the frame.
 
+import { isMapRow } from "./history.js";
 import { make, makeButton } from "./parts.js";
 import { makeGates } from "./page_gates.js";
 import { pollRuns } from "./page_polling.js";
 import { makeResuming } from "./page_resuming.js";
+import { mapAddress } from "./page_server.js";
 import { __, _n } from "./wording.js";
 
 const SIDE_ROW_PX = 46; // of each row, also in page.css
@@ -23,16 +25,19 @@ export function showSidebar(server, el, { go }) {
   el.append(root);
 
   const items = new Map(); // the elements of the rows that are shown, by key: focus and hover outlive a look
-  const names = new Map();
+  const known = new Map(); // the rows that were shown, by key: what is open has a name and a kind
   let part = { rows: [], offset: 0, found: 0, total: 0 };
   let timer = 0;
-  const about = (question) => `${question.name || question.pipeline} · ${question.stage}`;
+  const about = (question) => [question.name, question.stage, __("run %1", question.pipeline)].filter(Boolean).join(" · ");
   const resuming = makeResuming(server, acting, { onDone: open });
   const gates = makeGates(server, inbox, { about, onAnswered: () => polling.look(), onResume: resuming.begin });
 
   function open(key) {
-    if (window.parent === window) go(key);
-    else window.parent.postMessage({ kind: "attractor-open", run: key, name: names.get(key) || key }, location.origin);
+    const row = known.get(key);
+    const isMap = Boolean(row && isMapRow(row));
+    if (window.parent !== window) window.parent.postMessage({ kind: "attractor-open", run: key, name: row?.pipeline || key, isMap }, location.origin);
+    else if (isMap) location.hash = mapAddress(key);
+    else go(key);
   }
 
   // The rows in sight, whether they are here or not: the place of the first and of the one behind the last.
@@ -83,7 +88,7 @@ export function showSidebar(server, el, { go }) {
     onLook(answer, questions, more) {
       part = answer;
       trouble.textContent = "";
-      for (const row of part.rows) names.set(row.key, row.pipeline);
+      for (const row of part.rows) known.set(row.key, row);
       gates.show(questions, more);
       inbox.hidden = !questions.length;
       show();
@@ -132,9 +137,10 @@ function fillSideRun(item, row) {
   mark.dataset.state = row.state;
   setText(mark, row.mark);
   setText(name, row.pipeline || row.key);
-  const stages = row.stages ? _n("%1 stage", "%1 stages", row.stages) : "";
+  const size = row.stages ? (isMapRow(row) ? _n("%1 row", "%1 rows", row.stages) : _n("%1 stage", "%1 stages", row.stages)) : "";
+  const kind = isMapRow(row) ? row.kind : "";
   setText(began, startedShort(row.start_time));
-  setText(facts, [row.status, stages, row.took, row.price].filter(Boolean).join(" · "));
+  setText(facts, [row.status, kind, size, row.took, row.price].filter(Boolean).join(" · "));
 }
 
 function setText(element, text) {

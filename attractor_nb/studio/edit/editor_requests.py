@@ -54,7 +54,7 @@ _OF_TYPE: Final = {
 }
 """The attributes that the form of each handler type begins with; the others wait in a list below it."""
 _OF_GRAPH: Final = ("goal", "inputs", "label", "model_stylesheet", "default_max_retries", "max_steps", "rankdir")
-_OF_EDGE: Final = ("label", "condition", "weight", "default", "loop_restart")
+_OF_EDGE: Final = ("label", "condition", "weight", "default", "loop_restart", "max_taken")
 _LONG: Final = frozenset(
     {"prompt", "human.prompt", "tool_command", "model_stylesheet", "manager.instructions", "condition", "goal"}
 )

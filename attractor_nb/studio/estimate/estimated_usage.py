@@ -10,13 +10,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attractor_nb.decisions.fidelity import resolve_thread
-from attractor_nb.decisions.history.route_explanation import because
+from attractor_nb.decisions.history.route_explanation import CommitView, RouteReplay, because
 from attractor_nb.decisions.planning.plan import Plan, PlannedNode, Visit, likely_path, most_visits
 from attractor_nb.decisions.preamble_page import budget_tokens
-from attractor_nb.decisions.routing import ConditionOutcome, end_reason, next_step, read_status
+from attractor_nb.decisions.routing import ConditionOutcome, end_reason, next_step, read_status, taken_words
 from attractor_nb.decisions.run_endings import never_visited, redirect_target, unsatisfied_gate
-from attractor_nb.decisions.run_state import RunState
-from attractor_nb.decisions.traversal import diamonds_of
 from attractor_nb.languages.condition.parser import Lookup, explain_condition
 from attractor_nb.model.branch import enclosing
 from attractor_nb.model.events import (
@@ -304,7 +302,6 @@ def expect_route(
     """
     walk = _Walk(plan, before, resolve)
     for event, values in journal.contexts():
-        walk.state.apply(event, is_passed_through=event.node_id in walk.diamonds)
         walk.take(event, values)
         if walk.turn is not None:
             break
@@ -317,8 +314,7 @@ class _Walk:
     def __init__(self, plan: Plan, before: Graph, resolve: Callable[[Any], Any]) -> None:
         self.plan = plan
         self.before = before
-        self.state = RunState(plan.start)
-        self.diamonds = diamonds_of(plan)
+        self._replay = RouteReplay(plan)
         self.assumed: dict[str, None] = {}
         self.steps = 0
         self.turn: RerouteStep | None = None
@@ -328,6 +324,7 @@ class _Walk:
 
     def take(self, event: Event, values: Mapping[str, Any]) -> None:
         """Take what happened, and compare it with what would have."""
+        view = self._replay.apply(event)
         if isinstance(event, PipelineStarted):
             self._begin(event)
         elif isinstance(event, ParallelBranchStarted):
@@ -340,8 +337,8 @@ class _Walk:
             self._judge_end(_FAILS)
         elif isinstance(event, StageEnd):
             self._note_change(event.name)
-            if event.is_commit:
-                self._commit(event, values)
+            if view is not None:
+                self._commit(event, view, values)
 
     def _begin(self, event: PipelineStarted) -> None:
         """True if the run would begin elsewhere."""
@@ -359,10 +356,10 @@ class _Walk:
         if any(now.attrs.get(name) != was.attrs.get(name) for name in names - _UNSEEN_ATTRS):
             self.assumed[node_id] = None
 
-    def _commit(self, event: StageEnd, values: Mapping[str, Any]) -> None:
+    def _commit(self, event: StageEnd, view: CommitView, values: Mapping[str, Any]) -> None:
         """Leave a recorded stage by the changed graph's rules."""
         self.steps += 1
-        planned = self.plan.nodes.get(event.name)
+        planned = view.planned
         if planned is None:
             self.turn = self._turn(event, "", f"the graph has no node {event.name} any more", "not known")
             return
@@ -375,11 +372,9 @@ class _Walk:
             why = f"its branches are others: {', '.join(sorted(others))}"
             self.turn = self._turn(event, planned.join, why, "not known from its branches on")
             return
-        self._leave(planned, event, lambda key: self._resolve(values.get(key)))
+        self._leave(planned, event, view.seen, lambda key: self._resolve(values.get(key)))
 
-    def _leave(self, planned: PlannedNode, event: StageEnd, lookup: Lookup) -> None:
-        branch = self.state.branches.open.get(event.branch)
-        seen = (self.state if branch is None else branch.state).seen
+    def _leave(self, planned: PlannedNode, event: StageEnd, seen: ConditionOutcome, lookup: Lookup) -> None:
         step = next_step(self.plan, planned, event.outcome, seen, lookup, event.branch)
         target = "" if step is None else step.target
         if target != event.next_node:
@@ -403,7 +398,7 @@ class _Walk:
 
     def _gates(self, event: StageEnd) -> tuple[str, RerouteStep | None]:
         """The effect of goal gates on a run that reaches its end: it ends, fails, or goes back."""
-        state = self.state
+        state = self._replay.state
         gate = unsatisfied_gate(self.plan, state)
         if gate is None:
             unvisited = never_visited(self.plan, state.outcomes.keys() | state.skipped.keys())
@@ -456,6 +451,8 @@ class _Walk:
 def _refused(planned: PlannedNode, target: str, seen: ConditionOutcome, lookup: Lookup) -> str:
     """The reason why the edge to the recorded target is not taken any more."""
     edges = [edge for edge in planned.edges if edge.target == target]
+    if not edges and (spent := [edge for edge in planned.spent if edge.target == target]):
+        return f"the edge to {target} is not eligible: {taken_words(spent[0])}"
     if not edges:
         return f"no edge leads to {target} any more" if target and planned.edges else ""
     for edge in edges:

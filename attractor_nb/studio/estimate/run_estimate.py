@@ -11,7 +11,8 @@ from attractor_nb.backends.llm.metered_requests import has_prices, price_of
 from attractor_nb.decisions.bounds import RunBounds, bounds_of
 from attractor_nb.decisions.planning.model_choices import ModelChoice, ValueChoice, model_choices, nodes_that_ask
 from attractor_nb.decisions.planning.plan import Plan, compile_plan, has_loops
-from attractor_nb.errors import OptionError, StylesheetSyntaxError
+from attractor_nb.errors import StylesheetSyntaxError
+from attractor_nb.extras import install_command
 from attractor_nb.handlers.codergen import compose_prompt, rendered_node
 from attractor_nb.handlers.named_models import SchemaModels, with_named_schema
 from attractor_nb.languages.stylesheet import Stylesheet, parse_stylesheet
@@ -22,7 +23,7 @@ from attractor_nb.model.texts import no_such_key
 from attractor_nb.protocols import HasOwnModel
 from attractor_nb.studio.estimate.estimated_usage import Assumptions, Estimator, NodeCalls, NodeEstimate, RunEstimate
 from attractor_nb.views.summary_line import cost_text
-from attractor_nb.views.table import Column, DisplayedTable, Table
+from attractor_nb.views.table import Column, DisplayedTable, Table, required_pandas
 
 if TYPE_CHECKING:
     from attractor_nb.model.graph import Graph, Node
@@ -89,11 +90,7 @@ class Estimate(DisplayedTable):
 
     def to_frame(self) -> Any:
         """A pandas DataFrame with a line for each node."""
-        try:
-            import pandas as pd  # noqa: PLC0415 - optional, and slow to import
-        except ImportError:
-            raise OptionError("to_frame() needs pandas, which is not installed", hint="pip install pandas") from None
-        return pd.DataFrame([_plain_node(node) for node in self.nodes]).set_index("node")  # pyright: ignore[reportUnknownMemberType] - its types are partly unknown
+        return required_pandas().DataFrame([_plain_node(node) for node in self.nodes]).set_index("node")
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values; a price that is not known is null."""
@@ -125,7 +122,7 @@ class Estimate(DisplayedTable):
         if bounds.max_tokens_total is not None:
             notes.append(f"max_tokens_total={bounds.max_tokens_total} stops a run that has used as many.")
         if self.expected.unpriced_calls or self.worst.unpriced_calls:
-            why = "" if self.are_prices_known else ": pip install 'attractor-nb[llm]' brings a price list"
+            why = "" if self.are_prices_known else f": {install_command('llm')} brings a price list"
             notes.append(f"Where a price is not known, USD says so and the total leaves it out{why}.")
         return notes
 

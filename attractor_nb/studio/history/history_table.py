@@ -14,9 +14,8 @@ from attractor_nb.model.texts import did_you_mean
 from attractor_nb.model.vocabulary.value_forms import parse_duration
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.manifest_file import GOES_ON, UNDER_WAY, WAITING
-from attractor_nb.storage.map_directory import is_evaluation
 from attractor_nb.storage.run_directory import utc_text
-from attractor_nb.storage.run_listing import HALF_DELETED, LASTING, UNREADABLE, RunSummary
+from attractor_nb.storage.run_listing import HALF_DELETED, KINDS, LASTING, UNREADABLE, RunSummary
 from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import cost_text, duration_text, price_text
 from attractor_nb.views.table import Column, Table, one_line
@@ -49,7 +48,6 @@ _SORTED_BY: Final = {
 _VOLATILE: Final = frozenset({"started", "took"})
 
 STATUSES = tuple(sorted(UNDER_WAY | LASTING | UNREADABLE))
-KINDS = ("run", "map")
 RowT = TypeVar("RowT", bound="RunSummary")
 
 
@@ -110,7 +108,7 @@ def run_plain(index: int, run: RunSummary, place: str) -> dict[str, Any]:
         "tags": list(run.tags),
         "note": _note(run),
         "is_live": run.is_live,
-        "is_resumable": run.is_resumable and run.kind == "run",
+        "is_resumable": run.is_resumable and not run.is_map,
         "is_readable": run.status not in UNREADABLE,
         "is_comparable": run.status not in UNREADABLE,
         "is_deletable": not run.is_live,
@@ -190,7 +188,7 @@ def _row(index: int, run: RunSummary, place: str) -> list[str]:
 def _stages(run: RunSummary) -> str:
     if run.stages is None:
         return UNKNOWN
-    return f"{run.stages} row{'s' * (run.stages != 1)}" if run.kind == "map" else str(run.stages)
+    return f"{run.stages} row{'s' * (run.stages != 1)}" if run.is_map else str(run.stages)
 
 
 def _took(run: RunSummary) -> str:
@@ -204,7 +202,7 @@ def _price(usage: Usage | None) -> str:
 
 
 def _note(run: RunSummary) -> str:
-    what = ("evaluation" if is_evaluation(run.logs_root) else "map") if run.kind == "map" else ""
+    what = run.kind if run.is_map else ""
     parts = [part for part in (what, run.mark, run.lineage, run.note) if part]
     return first_words(_shown("; ".join(parts)), NOTE_CHARS)
 
@@ -222,7 +220,7 @@ class Filter:
     tag: tuple[str, ...] = ()
     since: str = ""  #: It began then or later, ISO 8601 UTC.
     text: str = ""  #: Occurs in any column, whatever its case.
-    kind: str = ""  #: ``run`` or ``map``.
+    kind: str = ""  #: ``run``, ``map`` or ``evaluation``.
 
     def narrowed(self, **conditions: Any) -> Filter:
         """With more conditions; one that is given again takes the place of the one before, tags are added."""
@@ -276,7 +274,7 @@ def _read_statuses(value: object) -> tuple[str, ...]:
 
 def _read_kind(value: object) -> str:
     if value not in KINDS:
-        raise OptionError(f"{value!r:.60} is not a kind of run", hint="use run or map")
+        raise OptionError(f"{value!r:.60} is not a kind of run", hint="use run, map or evaluation")
     return str(value)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.log_history import counted_events
@@ -220,6 +221,19 @@ def lineage(run: Execution | str | Path, base: str | Path | None = None) -> Line
             break
         oldest = parent
     return Lineage(_relative(oldest, known, root, 0), place)
+
+
+def parent_of(run: object) -> Path | None:
+    """The run directory of a fork's parent, beside its own; None for any other run, and where the parent is gone."""
+    root = first_directory(as_path(getattr(run, "logs_root", run)).absolute())
+    try:
+        fork_of: Mapping[str, Any] = read_facts(root).get("fork_of") or {}
+        name = PurePath(str(fork_of.get("directory", ""))).name
+        place = root.parent / name
+        is_there = bool(name) and has_event_log(place) and read_facts(place).get("run_id") == fork_of.get("run_id")
+    except RunError:
+        return None
+    return place if is_there else None
 
 
 def _known(base: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:

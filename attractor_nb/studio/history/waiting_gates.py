@@ -10,6 +10,7 @@ from attractor_nb.decisions.log_history import open_questions
 from attractor_nb.engine.gates import Gate, question_of
 from attractor_nb.errors import NoSuchGate, RunError, StorageError
 from attractor_nb.model.vocabulary.value_forms import label_text
+from attractor_nb.redaction import redacted
 from attractor_nb.runtime.answers_from_elsewhere import can_be_answered, deliver_answer
 from attractor_nb.runtime.parked_answers import record_answer
 from attractor_nb.runtime.prepare.run_options import as_path
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 _COLUMNS: Final = (Column("pipeline"), Column("gate", "place"), Column("question"), Column("answer with"))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class WaitingGate:
     """A question that waits."""
 
@@ -47,10 +48,21 @@ class WaitingGate:
     #: No process works at it, and an answer is recorded for the resume of the map whose row it is.
     is_parked: bool = False
 
+    def __repr__(self) -> str:
+        """The question with its choices and the way to answer it, in one line."""
+        labels = ", ".join(f"{key} = {label_text(label)}" for key, label in self.event.options)
+        words = f"gate {self.gate} of {self.about}: {self.event.question}{f' ({labels})' if labels else ''}; {self.how}"
+        return f"<{' '.join(redacted(words).split())}>"
+
     @property
     def gate(self) -> str:
         """The asking node."""
         return self.event.stage
+
+    @property
+    def about(self) -> str:
+        """The pipeline and the run: questions of the same words are told apart by it."""
+        return f"{self.pipeline} · run {self.logs_root.name if self.run is None else self.run.id}"
 
     @property
     def is_answerable(self) -> bool:
@@ -148,7 +160,7 @@ def gates(base: str | Path = DEFAULT_RUNS_BASE) -> Inbox:
         if not (summary.is_resumable or summary.is_live) or summary.logs_root.absolute() in places:
             continue
         try:
-            found += _questions_of(summary) if summary.kind == "run" else _questions_of_rows(summary, places, notes)
+            found += _questions_of_rows(summary, places, notes) if summary.is_map else _questions_of(summary)
         except (RunError, StorageError) as error:
             notes.append(f"{summary.logs_root.name} cannot be read: {error.message}")
     return Inbox(tuple(found), tuple(notes))

@@ -17,6 +17,7 @@ from attractor_nb.model.texts import did_you_mean
 from attractor_nb.model.vocabulary.shapes import DEFAULT_TYPE
 from attractor_nb.runtime.execution import Execution, child_places, failures_of
 from attractor_nb.runtime.past import RecordedVisit, RunHistory, read_history
+from attractor_nb.studio.inspect.failure import failure_of
 from attractor_nb.studio.inspect.inspection import MAX_TEXT, EdgeInspection, EdgeVerdict, StageInspection
 from attractor_nb.studio.inspect.stage_records import error_text, not_reached, read_stage, stage_from_view
 from attractor_nb.views.texts.prose import prose_of, shown_stage
@@ -49,19 +50,38 @@ def inspect_stage(
         attempt: Which attempt of it; the latest by default.
         branch: Path of a branch, where the same node was visited in several.
     """
+    whole, path = run, node
     run, node = _inner(run, node)
     spec = _node_of(run, node)
     try:
         past = read_history(run)
     except RunError as error:
-        return replace(stage_from_view(run, spec, error), run=run, mark=run.mark)
+        return _with_failure(replace(stage_from_view(run, spec, error), run=run, mark=run.mark), whole, path)
     known = past.visits_of(node)
     if not known:
         if visit is not None:
             raise OptionError(f"{node} was not visited yet, so it has no visit {visit}")
         return replace(not_reached(run, spec), run=run, mark=run.mark)
     chosen = _chosen(known, node, visit, branch)
-    return replace(read_stage(run, past, spec, known, chosen, attempt), run=run, mark=run.mark)
+    found = replace(read_stage(run, past, spec, known, chosen, attempt), run=run, mark=run.mark)
+    return _with_failure(found, whole, path)
+
+
+def _with_failure(stage: StageInspection, run: Execution, path: str) -> StageInspection:
+    """A stage with its failure, if it failed, or if it could not be executed and its run ended there."""
+    view = run.view
+    is_stopped = view.is_unmeasured and view.next_node == path and not stage.is_set_aside
+    if stage.status != "fail" and not is_stopped:
+        return stage
+    failure = failure_of(
+        path,
+        stage.reason or (view.reason if is_stopped else ""),
+        branch=stage.branch,
+        user_line=stage.user_line or "",
+        outputs=(stage.stdout, stage.stderr, stage.response),
+        view=view if run.is_done and not stage.is_set_aside else None,
+    )
+    return replace(stage, failure=failure)
 
 
 def inspect_item(
@@ -183,6 +203,7 @@ def _edge_facts(index: int, edge: Edge, passes: int) -> dict[str, Any]:
         "weight": edge.weight,
         "is_default": edge.is_default,
         "is_restart": edge.loop_restart,
+        "max_taken": edge.max_taken,
         "passes": passes,
     }
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from attractor_nb.model.outcome import Usage
     from attractor_nb.runtime.execution import Execution
     from attractor_nb.storage.stages.stage_directories import StageFile
+    from attractor_nb.studio.inspect.failure import StageFailure
 
 
 MAX_TEXT: Final = 20_000
@@ -41,7 +42,16 @@ Reader = Callable[[str, int], "tuple[str, int] | None"]
 """Reads the beginning of a file of the attempt: name and bytes at most, to its text and size, or None."""
 _TEXTS: Final = ("prompt", "carried", "response", "notes", "reason", "changes", "traceback")
 _OF_TEXTS: Final = frozenset(
-    {"prompt.md", "response.md", "carried.md", "stdout.txt", "stderr.txt", "changes.diff", "traceback.txt"}
+    {
+        "prompt.md",
+        "response.md",
+        "carried.md",
+        "stdout.txt",
+        "stderr.txt",
+        "changes.diff",
+        "traceback.txt",
+        "failed_line.txt",
+    }
 )
 """Files whose text the plain form has already."""
 
@@ -68,6 +78,9 @@ class StageInspection(Displayed):
     stderr: str | None = None  #: The same of its errors, or None.
     changes: str | None = None  #: Its changes in the run's worktree, as a diff, or None.
     traceback: str | None = None  #: Traceback of the user's Python code (``traceback.txt``), or None.
+    #: Line of the user's Python code that raised the exception, between others (``failed_line.txt``), or None.
+    user_line: str | None = None
+    failure: StageFailure | None = None  #: The failure on one screen; None for a stage that did not fail.
     items: tuple[ItemLine, ...] = ()  #: Of a stage with `for_each`: its items, in the order of the list.
     context: tuple[ContextChange, ...] = ()  #: Each key of the context before and behind the visit; changed ones first.
     files: tuple[StageFile, ...] = ()  #: The files of the attempt.
@@ -124,6 +137,7 @@ class StageInspection(Displayed):
             "status": self.status,
             **texts,
             "output": output,
+            "failure": None if self.failure is None else self.failure.to_plain(with_place=with_place),
             "items": [line.to_plain(MAX_ITEM) for line in self.items],
             "context": [change.to_plain(min(limit, MAX_VALUE)) for change in self.context],
             "files": self._plain_files(limit, with_texts=with_files),
@@ -197,6 +211,7 @@ class EdgeInspection(Displayed):
     weight: int = 0  #: Its priority.
     is_default: bool = False  #: It is marked ``default=true``.
     is_restart: bool = False  #: It is marked ``loop_restart=true``.
+    max_taken: int | None = None  #: Number of times that a run may take it; None for any number.
     passes: int = 0  #: Number of times that it was taken.
     verdicts: tuple[EdgeVerdict, ...] = ()  #: Its result each time that its source was left, oldest first.
     problems: tuple[str, ...] = ()  #: Unreadable parts, with the reasons.
@@ -212,6 +227,7 @@ class EdgeInspection(Displayed):
             "weight": self.weight,
             "is_default": self.is_default,
             "is_restart": self.is_restart,
+            "max_taken": self.max_taken,
             "passes": self.passes,
             "verdicts": [cleaned(verdict.to_plain()) for verdict in self.verdicts],
             "problems": [redacted(problem) for problem in self.problems],

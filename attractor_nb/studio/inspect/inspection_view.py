@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from attractor_nb.studio.inspect.failure import failure_lines
 from attractor_nb.views.drawings.theme import Theme, root_class
 from attractor_nb.views.markup import element, joined, style_sheet
 from attractor_nb.views.output_styles import inspection_css
@@ -44,6 +45,8 @@ _EDGES: Final = (
 def stage_text(plain: Mapping[str, Any]) -> str:
     """A stage in words: how it ended, how the run came there and continued, what changed, the texts."""
     lines = [headline(plain), *_columns(_facts(plain))]
+    if failure := plain["failure"]:
+        lines += ["--- failure", *failure_lines(failure)]
     if plain["items"]:
         lines += _indented(str(_items(plain["items"])))
     if candidates := _candidates(plain):
@@ -61,7 +64,10 @@ def stage_html(plain: Mapping[str, Any], theme: Theme = "auto") -> str:
         element("tr", None, element("th", {"scope": "row"}, name), element("td", None, words))
         for name, words in _facts(plain)
     )
-    parts = [element("div", {"class": "headline"}, headline(plain)), element("table", None, facts)]
+    parts = [element("div", {"class": "headline"}, headline(plain))]
+    if failure := plain["failure"]:
+        parts.append(element("pre", {"class": "failure"}, "\n".join(failure_lines(failure))))
+    parts.append(element("table", None, facts))
     if plain["items"]:
         parts.append(_section("Items", _html_table(_items(plain["items"])), is_open=True))
     if candidates := _candidates(plain):
@@ -256,6 +262,7 @@ def _verdicts(plain: Mapping[str, Any]) -> Table:
     facts = [f"condition {plain['condition']}"] if plain["condition"] else ["no condition"]
     facts += [f'label "{plain["label"]}"'] if plain["label"] else []
     facts += [f"weight {plain['weight']}", *(words[mark] for mark in marks)]
+    facts += [f"max_taken={plain['max_taken']}"] if plain["max_taken"] else []
     times = {0: "never taken", 1: "taken once"}.get(plain["passes"], f"taken {plain['passes']} times")
     rows = [
         [

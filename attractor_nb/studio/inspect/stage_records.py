@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from attractor_nb.decisions.carried import CARRIED_FILE
 from attractor_nb.decisions.history.route_explanation import arrival_of
 from attractor_nb.engine.attempts import CHANGES_FILE
-from attractor_nb.engine.handler_calls import TRACEBACK_FILE
+from attractor_nb.engine.handler_calls import TRACEBACK_FILE, USER_LINE_FILE
 from attractor_nb.errors import AttractorError, CheckpointCorrupt, OptionError, RunError
 from attractor_nb.handlers.function_stage import SOURCE_FILE
 from attractor_nb.model.calls.call_content import INPUTS_FILE
@@ -50,6 +50,7 @@ _FILES: Final = {
     "stderr": "stderr.txt",
     "changes": CHANGES_FILE,
     "traceback": TRACEBACK_FILE,
+    "user_line": USER_LINE_FILE,
 }
 _ORDER: Final = {"changed": 0, "added": 1, "removed": 2, "same": 3}
 

@@ -13,7 +13,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import OptionError, RunError
-from attractor_nb.model.events import StageFailed
+from attractor_nb.model.events import InterviewCompleted, InterviewTimeout, StageFailed
 from attractor_nb.model.outcome import ResultMarks
 from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.model.texts import did_you_mean, no_such_key
@@ -44,6 +44,8 @@ MEASURES: Final = {
     "failures": "attempts that failed",
     "visits": "visits",
 }
+SHORT_SECONDS: Final = 0.01
+"""Times below this are in milliseconds."""
 LEVELS: Final = 5
 HUE: Final = "#f97316"
 ALPHAS: Final = ("14", "33", "52", "70", "8f")
@@ -132,12 +134,13 @@ class HeatMap(DisplayedPicture):
         return str(self.table)
 
 
-def measure(journal: Journal, by: str) -> dict[str, float]:
+def measure(journal: Journal, by: str, *, waits: bool = True) -> dict[str, float]:
     """The measure of each node that one run visited; a node of unknown price has none.
 
     Args:
         journal: The run's past.
         by: One of ``MEASURES``.
+        waits: Of time, count the waits for people too.
     """
     found: dict[str, float] = {}
     for visit in journal.visits:
@@ -159,10 +162,20 @@ def measure(journal: Journal, by: str) -> dict[str, float]:
                 value = None if usage is None else usage.cost_usd
             if value is not None:
                 found[visit.node_id] = found.get(visit.node_id, 0) + value
+    return _without_waits(journal, found) if by == "time" and not waits else found
+
+
+def _without_waits(journal: Journal, found: dict[str, float]) -> dict[str, float]:
+    """Times of nodes without those in which they waited for people."""
+    for event in journal.counted:
+        if isinstance(event, InterviewCompleted | InterviewTimeout) and event.stage in found:
+            found[event.stage] = max(0.0, found[event.stage] - event.duration)
     return found
 
 
-def heat_of(graph: Graph, journals: Sequence[Journal], by: str, notes: Sequence[str] = (), mark: str = "") -> HeatMap:
+def heat_of(
+    graph: Graph, journals: Sequence[Journal], by: str, notes: Sequence[str] = (), mark: str = "", *, waits: bool = True
+) -> HeatMap:
     """The heat of one run or of many over a graph; nodes that the graph does not have are left out.
 
     Args:
@@ -171,16 +184,18 @@ def heat_of(graph: Graph, journals: Sequence[Journal], by: str, notes: Sequence[
         by: One of ``MEASURES``.
         notes: What was left out before.
         mark: What must be said of the results of the runs.
+        waits: Of time, count the waits for people too.
     """
     values: dict[str, list[float]] = {}
     strangers: set[str] = set()
     for journal in journals:
-        for node_id, value in measure(journal, by).items():
+        for node_id, value in measure(journal, by, waits=waits).items():
             if node_id in graph.nodes:
                 values.setdefault(node_id, []).append(value)
             else:
                 strangers.add(node_id)
-    left_out = [f"not in this graph: {', '.join(sorted(strangers)[:8])}"] if strangers else []
+    left_out = [] if waits else ["without the waits for people"]
+    left_out += [f"not in this graph: {', '.join(sorted(strangers)[:8])}"] if strangers else []
     ordered = {name: NodeHeat(tuple(values[name])) for name in graph.nodes if name in values}
     return HeatMap(by, graph, ordered, len(journals), (*notes, *left_out), mark)
 
@@ -190,9 +205,11 @@ def in_words(by: str, value: float) -> str:
 
     >>> in_words("time", 75), in_words("tokens", 1240), in_words("cost", 0.0031), in_words("visits", 2.5)
     ('1 min 15 s', '1,240', '$0.0031', '2.5')
+    >>> in_words("time", 0.0042), in_words("time", 0.01)
+    ('4.2 ms', '0.01 s')
     """
     if by == "time":
-        return duration_text(value)
+        return f"{1000 * value:.1f} ms" if 0 < value < SHORT_SECONDS else duration_text(value)
     if by == "cost":
         return cost_text(value)
     return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
@@ -231,7 +248,7 @@ def _svg(heat: HeatMap, theme: Theme) -> str:
     }
     drawing = render_svg(heat.graph, theme=theme, overlay=Overlay(nodes=marks, css=drawing_rules(_RULES)))
     words = f"Heat by {heat.by}: {MEASURES[heat.by]}"
-    return with_legend(drawing, f"attractor-heat {theme}", words, _RULES, *_legend(heat))
+    return with_legend(drawing, f"attractor-heat {theme}", words, _RULES, *_legend(heat), notes=heat.notes)
 
 
 def _legend(heat: HeatMap) -> tuple[list[Markup], float]:
@@ -260,12 +277,14 @@ MAX_NAMED: Final = 5
 BY: Final = "time"
 
 
-def heat(runs: Any, by: str = BY) -> HeatMap:
-    """The heat of one run or of many, tinted on the graph of the first one.
+def heat(runs: Any, by: str = BY, *, waits: bool = True) -> HeatMap:
+    """The heat of one run or of many of one pipeline, tinted on the graph of the first one.
 
     Args:
-        runs: A run, or several: handles, rows of ``runs()``, or run directories.
+        runs: A run, or several: handles, rows of ``runs()``, or run directories. Those of another pipeline than the
+            first one are left out, and a line below the drawing says so.
         by: ``time``, ``tokens``, ``cost``, ``failures`` or ``visits``.
+        waits: Of time, count the waits for people too.
 
     Raises:
         OptionError: There is no such measure, or no run that can be read.
@@ -275,16 +294,23 @@ def heat(runs: Any, by: str = BY) -> HeatMap:
     pasts: list[Journal] = []
     marks = ResultMarks()
     left_out: list[str] = []
-    other_graphs = 0
+    others: list[str] = []
+    name, other_graphs = None, 0
     for given in _several(runs):
+        if name is not None and isinstance(given, RunSummary) and given.kind == "run" and given.pipeline_name != name:
+            others.append(given.pipeline_name)
+            continue
         try:
             run = _past_of(given)
+            if name is not None and run.pipeline.name != name:
+                others.append(run.pipeline.name)
+                continue
             journal = run.journal()
         except RunError as error:
             left_out.append(f"left out {getattr(given, 'logs_root', given)}: {error.message}")
             continue
         if graph is None:
-            graph = run.graph
+            graph, name = run.graph, run.pipeline.name
         other_graphs += run.graph.content_hash != graph.content_hash
         pasts.append(journal)
         marks += run.view.marks.marks
@@ -292,9 +318,13 @@ def heat(runs: Any, by: str = BY) -> HeatMap:
         raise OptionError("there is no run to measure", hint="; ".join(left_out[:MAX_NAMED]) or "give a run")
     if len(left_out) > MAX_NAMED:
         left_out[MAX_NAMED:] = [f"left out {len(left_out) - MAX_NAMED} more"]
+    if others:
+        names = ", ".join(sorted(set(others))[:MAX_NAMED])
+        runs_words = f"{len(others)} run{'s' * (len(others) != 1)}"
+        left_out.insert(0, f"only runs of {name}: {runs_words} of other pipelines left out ({names})")
     if other_graphs:
         left_out.append(f"{other_graphs} of {len(pasts)} runs are of another version of the graph")
-    return heat_of(graph, pasts, by, left_out, redacted(marks.words))
+    return heat_of(graph, pasts, by, [redacted(one) for one in left_out], redacted(marks.words), waits=waits)
 
 
 def check_measure(by: object) -> None:
@@ -319,7 +349,7 @@ def _past_of(given: Any) -> Execution:
     place = given.logs_root if isinstance(given, RunSummary) else given
     if not isinstance(place, str | Path):
         raise OptionError(f"{given!r:.60} is no run", hint="a Run, a row of runs(), or a run directory")
-    if isinstance(given, RunSummary) and given.kind == "map":
+    if isinstance(given, RunSummary) and given.is_map:
         raise RunError("it is a map", hint="its rows are runs: heat(row.load())")
     from attractor_nb.runtime.stored_execution import load_execution  # noqa: PLC0415 - an engine is loaded only where a run is read
 

@@ -1,23 +1,23 @@
 """From a graph to a scene: shapes, wrapped labels, sizes (pure).
 
-The more nodes a graph has the less text is worth its space: from 100 nodes on the small lines go,
-from 300, or 2,000 edges, on labels are cut to a word and edges lose theirs. The whole text stays in the tooltips and
-in the text table.
+The more nodes a graph has the less text is worth its space: from 100 nodes on the small lines go, from 300, or 2,000
+edges, on edges lose their labels. Labels are wrapped narrower where the drawing would be too wide for a cell; only
+of 300 nodes and more they are then cut to a word. The whole text stays in the tooltips and in the text table.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from attractor_nb.decisions.branch_policies import Join, joins_of
+from attractor_nb.decisions.branch_policies import FIRST_SUCCESS, K_OF_N, QUORUM, WAIT_ALL, Join, joins_of
 from attractor_nb.model.diagnostic import Severity
 from attractor_nb.model.states import NodeStatus
 from attractor_nb.model.vocabulary.shapes import CHILD_RUN_TYPES, FUNCTION_TYPE
 from attractor_nb.model.vocabulary.value_forms import FOR_EACH, FOR_EACH_TYPE
 from attractor_nb.views.drawings.branch_stacks import WIDEST, Lane, lanes_of
-from attractor_nb.views.layout import MARGIN
-from attractor_nb.views.layout.rows import flow_of
+from attractor_nb.views.layout.flow import flow_of
 from attractor_nb.views.layout.skeleton import without_long_panels
 from attractor_nb.views.markup import clean, element, path_data
 from attractor_nb.views.metrics import ELLIPSIS, shorten, text_width, wrap
@@ -66,26 +66,32 @@ SHAPE_OF_TYPE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Density:
-    """The amount of text in a drawing of some size. Widths in characters of average width."""
+    """The amount of text in a drawing of some size. Widths in characters of average width; longer words are whole."""
 
     label_chars: int
     label_lines: int
-    has_details: bool
     edge_chars: int
+    edge_lines: int
     padding: float
-    gutter: float
-    """On either side of a label: the sign of the state is there. Some faces are wider than the table."""
+    has_details: bool = False
 
 
-FULL: Final = Density(24, 3, has_details=True, edge_chars=28, padding=12, gutter=26)
-NARROW: Final = Density(15, 4, has_details=True, edge_chars=15, padding=10, gutter=25)
-"""For what would be too wide to be read with longer lines."""
-COMPACT: Final = Density(20, 1, has_details=False, edge_chars=16, padding=9, gutter=25)
-COMPACT_NARROW: Final = Density(11, 1, has_details=False, edge_chars=10, padding=9, gutter=25)
-DENSE: Final = Density(12, 1, has_details=False, edge_chars=0, padding=7, gutter=24)
-NARROWER: Final = {FULL: NARROW, COMPACT: COMPACT_NARROW}
-"""Fallback layout for a drawing that would be too wide to read."""
+FULL: Final = Density(24, 3, edge_chars=28, edge_lines=3, padding=12, has_details=True)
+NARROW: Final = Density(15, 5, edge_chars=15, edge_lines=4, padding=10, has_details=True)
+SLIM: Final = Density(9, 8, edge_chars=12, edge_lines=5, padding=10, has_details=True)
+COMPACT: Final = Density(24, 3, edge_chars=24, edge_lines=2, padding=9)
+COMPACT_NARROW: Final = Density(11, 6, edge_chars=12, edge_lines=3, padding=9)
+DENSE: Final = Density(24, 3, edge_chars=0, edge_lines=0, padding=7)
+DENSE_NARROW: Final = Density(12, 1, edge_chars=0, edge_lines=0, padding=7)
+_MOST_WORD_CHARS: Final = 24
+_LEAST_DETAIL_CHARS: Final = 15
+_DIAMOND_CHARS: Final = (16, 20, 24)
+"""A diamond is as narrow as it can be with its whole label."""
 
+_GUTTER: Final = 22.5
+"""On either side of a label: the sign of the state is there, and 4 px between both."""
+_WIDER_FACES: Final = 1.08
+"""Faces of systems are wider than the table by up to this; without room for it a label would touch the sign."""
 _PILL_GUTTER: Final = 35.0
 _PILL_ROOM: Final = 16.0
 """At a round end, around words that are in place of counts."""
@@ -104,11 +110,11 @@ _NOTE_ROOM: Final = "12/20   wait_all: 2 of 4, 1 failed"
 _DIRECTIONS: Final = {direction.value: direction for direction in Direction}
 
 
-def density_of(graph: Graph) -> Density:
-    """The density of a drawing of a graph of this size."""
+def densities_of(graph: Graph) -> tuple[Density, ...]:
+    """The densities of a drawing of a graph of this size, from the widest to the narrowest."""
     if len(graph.nodes) >= 300 or len(graph.edges) >= 2_000:
-        return DENSE
-    return FULL if len(graph.nodes) < 100 else COMPACT
+        return DENSE, DENSE_NARROW
+    return (FULL, NARROW, SLIM) if len(graph.nodes) < 100 else (COMPACT, COMPACT_NARROW)
 
 
 def draw_scene(
@@ -123,11 +129,11 @@ def draw_scene(
 
     Args:
         graph: What to draw.
-        density: How much text; by default that of a drawing of as many nodes.
+        density: How much text; by default the most that a drawing of as many nodes has.
         words: What is in nodes in place of their counts.
         joins: Where the branches of each fan-out meet, if that is known already.
     """
-    density = density or density_of(graph)
+    density = density or densities_of(graph)[0]
     boxes = [
         _box(node, graph.handler_types[node.id], density, (words or {}).get(node.id, ""))
         for node in graph.nodes.values()
@@ -144,46 +150,91 @@ def draw_scene(
     scene = without_long_panels(
         _with_lanes(scene, lanes_of(graph, joins_of(graph) if joins is None else joins), positions)
     )
-    return replace(scene, direction=direction or flow_of(scene, WIDEST), longest=WIDEST - 2 * MARGIN)
+    return replace(scene, direction=direction or flow_of(scene, WIDEST))
+
+
+_KINDS: Final = {
+    "codergen": "model",
+    "wait.human": "a person",
+    "parallel.fan_in": "join",
+    "tool": "command",
+    "conditional": "condition",
+    "stack.manager_loop": "manager",
+}
+_POLICIES: Final = {WAIT_ALL: "all branches", FIRST_SUCCESS: "first success", QUORUM: "a quorum"}
+_HERE_DOCUMENT: Final = re.compile(r"(?<!<)<<[-~]?\s*(['\"]?)[\w.]+\1")
+_MOST_WORDS: Final = 6
 
 
 def detail_of(node: Node, handler_type: str) -> str:
-    """The small grey line: the model, the first words of the command, or the handler type."""
-    if handler_type == "tool" and node.tool_command:
-        return " ".join(node.tool_command.split(maxsplit=6)[:6])
+    """The small grey line in words for people: a model's or function's name, the first words of a command, or the kind.
+
+    A type of a handler of yours is its own name.
+    """
+    if handler_type == "tool" and (words := command_words(node.tool_command or "")):
+        return words
     if handler_type == "codergen" and node.llm_model:
         return node.llm_model
     if handler_type == FUNCTION_TYPE and (name := node.get("function", str, "")):
         return f"{name}()"
     if handler_type == "parallel":
-        return node.get("join_policy", str, "wait_all")
+        policy = node.get("join_policy", str, WAIT_ALL)
+        return f"{node.get('join_k', int, 1)} of the branches" if policy == K_OF_N else _POLICIES.get(policy, policy)
     if handler_type == FOR_EACH_TYPE:
         return f"each {node.get(FOR_EACH, str, '')}"
-    return handler_type
+    return _KINDS.get(handler_type, handler_type)
+
+
+def command_words(command: str) -> str:
+    r"""The first words of a command's first line, without a text in it that goes on in further lines.
+
+    >>> command_words("pytest -q"), command_words("python3 - <<'EOF'\nprint(1)\nEOF"), command_words("sh -c 'a\nb'")
+    ('pytest -q', 'python3', 'sh -c')
+    """
+    lines = (line.strip() for line in command.splitlines())
+    line = next((line for line in lines if line and not line.startswith("#")), "")
+    # A document in the command ends the line; so does a quoted text that continues in the next one.
+    line = _HERE_DOCUMENT.sub("", line)
+    for quote in "'\"":
+        if line.count(quote) % 2 and "\n" in command.strip():
+            line = line[: line.index(quote)]
+    words = line.split(maxsplit=_MOST_WORDS)[:_MOST_WORDS]
+    while words and words[-1] in {"-", "\\"}:
+        words.pop()
+    return " ".join(words)
 
 
 def _box(node: Node, handler_type: str, density: Density, words: str) -> Box:
     own_type = node.handler_type if handler_type == FOR_EACH_TYPE else handler_type
     shape = SHAPE_OF_TYPE.get(own_type, Shape.BOX)
-    chars = min(density.label_chars, 16) if shape is Shape.DIAMOND else density.label_chars
-    label = clean(node.label[:_MAX_CHARS])
-    lines = wrap(label, chars * _AVERAGE_CHAR, LABEL_SIZE, max_lines=density.label_lines)
+    lines = _wrapped(clean(node.label[:_MAX_CHARS]), shape, density)
     has_detail = density.has_details and shape not in {Shape.START, Shape.EXIT, Shape.DIAMOND}
     detail = ""
     if has_detail:
-        detail = shorten(
-            clean(detail_of(node, handler_type)[:_MAX_CHARS]), density.label_chars * _AVERAGE_CHAR, DETAIL_SIZE
-        )
-    room = _NOTE_ROOM if detail and handler_type in _NOTED_TYPES else ""
+        room = max(density.label_chars, _LEAST_DETAIL_CHARS) * _AVERAGE_CHAR
+        detail = shorten(clean(detail_of(node, handler_type)[:_MAX_CHARS]), room, DETAIL_SIZE)
+    note = _NOTE_ROOM if detail and handler_type in _NOTED_TYPES else ""
     counts = text_width(words, DETAIL_SIZE, is_bold=True)
-    width, height = _size(shape, lines, max(detail, room, key=len), density, counts)
+    width, height = _size(shape, lines, max(detail, note, key=len), density, counts)
     return Box(node.id, shape, lines, detail, width, height, max(_PILL_GUTTER, counts + _PILL_ROOM))
 
 
+def _wrapped(label: str, shape: Shape, density: Density) -> tuple[str, ...]:
+    """A label in lines, cut only where a box of the density has no room for more."""
+    word = max((text_width(word, LABEL_SIZE) for word in label.split()), default=0.0)
+    least = min(word, _MOST_WORD_CHARS * _AVERAGE_CHAR)
+    narrowest = _DIAMOND_CHARS if shape is Shape.DIAMOND else (density.label_chars,)
+    lines: tuple[str, ...] = ()
+    for chars in narrowest:
+        width = max(min(chars, density.label_chars) * _AVERAGE_CHAR, least)
+        lines = wrap(label, width, LABEL_SIZE, max_lines=density.label_lines)
+        if not lines[-1].endswith(ELLIPSIS):
+            break
+    return lines
+
+
 def _missing_box(node_id: str, density: Density) -> Box:
-    lines = wrap(
-        clean(node_id[:_MAX_CHARS]), density.label_chars * _AVERAGE_CHAR, LABEL_SIZE, max_lines=density.label_lines
-    )
+    lines = _wrapped(clean(node_id[:_MAX_CHARS]), Shape.MISSING, density)
     detail = "not declared" if density.has_details else ""
     width, height = _size(Shape.MISSING, lines, detail, density)
     return Box(node_id, Shape.MISSING, lines, detail, width, height)
@@ -194,19 +245,20 @@ def _size(
 ) -> tuple[float, float]:
     """Outline size around a label, the signs beside it and the line under it, in whole even pixels."""
     label = max(text_width(line, LABEL_SIZE) for line in lines)
+    signed = label * _WIDER_FACES + 2 * _GUTTER
     block, padding = len(lines) * LINE_HEIGHT, density.padding
     if shape in {Shape.START, Shape.EXIT}:
         width, height = label + 2 * max(_PILL_GUTTER, words + _PILL_ROOM), block + padding
     elif shape is Shape.DIAMOND:
         height = max(3 * padding + 12, 2.3 * block, block + 46)
-        signs, beside = 2 * SIGN_RADIUS / height, 2 * density.gutter
+        signs = 2 * SIGN_RADIUS / height
         counts = max(_COUNTS_ROOM, words) / (1 - (block + 23) / height)
-        width = max(1.5 * height, counts, (label + beside) / (1 - signs), (label + 20) / (1 - block / height))
+        width = max(1.5 * height, counts, signed / (1 - signs), (label + 20) / (1 - block / height))
     else:
         width = max(
             _LEAST_WIDTH_WITH_DETAILS if density.has_details else _LEAST_WIDTH,
             words + 2 * padding,
-            label + 2 * density.gutter,
+            signed,
             text_width(detail, DETAIL_SIZE) + 2 * padding,
         )
         height = block + (DETAIL_HEIGHT + 1.4 * padding if density.has_details else 2 * _COUNTS_HEIGHT)
@@ -224,12 +276,13 @@ def _size(
 def _link(index: int, edge: Edge, positions: dict[str, int], density: Density) -> Link:
     source, target = positions[edge.source], positions[edge.target]
     text = clean((edge.label or edge.condition)[:_MAX_CHARS])
-    if not text.strip() or not density.edge_chars:
+    bound = bound_text(edge)
+    if not (text.strip() or bound) or not density.edge_chars:
         return Link(index, source, target)
-    is_mono = not edge.label
+    is_mono = bool(text.strip()) and not edge.label
     room = density.edge_chars * (_AVERAGE_CHAR - 0.6)
-    max_lines = 2 if density.has_details else 1
-    lines = wrap(text, room, EDGE_SIZE, max_lines=max_lines, is_mono=is_mono)
+    lines = wrap(text, room, EDGE_SIZE, max_lines=density.edge_lines, is_mono=is_mono) if text.strip() else ()
+    lines = (*lines, bound) if bound and (density.has_details or not lines) else lines
     width = max(text_width(line, EDGE_SIZE, is_mono=is_mono) for line in lines) + 12
     height = len(lines) * EDGE_LINE_HEIGHT + 5
     return Link(index, source, target, lines, is_mono, 2.0 * -(-width // 2), height)
@@ -271,8 +324,8 @@ def _panels(graph: Graph, positions: dict[str, int]) -> tuple[Panel, ...]:
 # All of them are inside the outline, where no edge, arrow head or label of another comes: a count that appears
 # during a run has its place from the beginning. ``web/drawing.js`` does the same for a live view.
 
-ICON_WIDTH: Final = 10.0
-"""Width of the sign before a number of visits."""
+ICON_WIDTH: Final = 12.0
+"""Width of the sign before a number of visits, with room for digits wider than the table's."""
 GAP: Final = 12.0
 """Between counts and news; bold faces differ more in width than others."""
 LEAST_WORDS: Final = 20.0
@@ -368,7 +421,7 @@ def _small_line(box: Box, state: NodeState, counts: Counts, y: float) -> list[Ma
 
 def _counts(counts: Counts, middle: float, y: float) -> list[Markup]:
     left = middle - counts.width / 2
-    sign = "".join((path_data("M", left + ICON_WIDTH / 2, y - 3.6), AGAIN_PATH)) if counts.visits else ""
+    sign = "".join((path_data("M", left + ICON_WIDTH / 2 - 1, y - 3.6), AGAIN_PATH)) if counts.visits else ""
     x = left + counts.width - counts.text_width / 2
     return [
         element("path", {"class": "again", "d": sign}),
@@ -383,7 +436,7 @@ def node_tooltip(
     if node is None:
         return f"{node_id}\nnot declared"
     lines = [node.label] if node.label != node_id else []
-    lines.append(f"{node_id} · {detail_of(node, handler_type)}" if handler_type != "tool" else f"{node_id} · tool")
+    lines.append(f"{node_id} · {detail_of(node, handler_type) if handler_type != 'tool' else 'command'}")
     lines += (text for text in (node.prompt, node.tool_command) if text)
     if join is not None:
         lines.append(f"branches meet at {join.node_id}" if join.node_id else _NO_JOIN)
@@ -397,9 +450,25 @@ def node_tooltip(
 def edge_tooltip(edge: Edge, passes: int, tip: str) -> str:
     """The ends of an edge, which a live view reads, and what is known of it."""
     lines = [f"{edge.source} → {edge.target}", edge.label, edge.condition, tip]
+    if edge.max_taken is not None:
+        lines.insert(3, f"at most {times_words(edge.max_taken)}")
     if passes and not tip:
-        lines.append("taken once" if passes == 1 else f"taken {passes} times")
+        lines.append(f"taken {times_words(passes)}")
     return lines_of(lines)
+
+
+def times_words(number: int) -> str:
+    """A number of times in words.
+
+    >>> times_words(1), times_words(2)
+    ('once', '2 times')
+    """
+    return "once" if number == 1 else f"{number} times"
+
+
+def bound_text(edge: Edge) -> str:
+    """The bound of an edge as drawings show it, or empty."""
+    return "" if edge.max_taken is None else f"≤ {edge.max_taken}{TIMES}"
 
 
 def lines_of(lines: list[str]) -> str:

@@ -6,7 +6,7 @@ a label is, needs no background: the edge's line is cut there, so that what is b
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from functools import lru_cache
 from itertools import pairwise
 from math import hypot
@@ -84,7 +84,7 @@ class MarkPlaces(NamedTuple):
     """The places of the small marks of one edge."""
 
     finding: EdgePlace | None  #: The mark of an error; None where there is none.
-    passes: EdgePlace | None  #: The number of passes; None where edges are so dense that it has no place.
+    passes: EdgePlace | None  #: The number of passes; None where a node says it or there is no room.
     is_narrow: bool = False  #: There is room for a short number only.
 
 
@@ -103,10 +103,15 @@ def places_of_marks(
     ground = Ground(scene, layout)
     titles = [ground.title(panel, rect) for panel, rect in zip(scene.panels, layout.panels, strict=True) if panel.title]
     marks: list[MarkPlaces] = []
-    for position, text in enumerate(words):
+    # The visits of a node say how often its only edge, in or out, was passed.
+    outgoing, incoming = Counter(link.source for link in scene.links), Counter(link.target for link in scene.links)
+    for position, (link, text) in enumerate(zip(scene.links, words, strict=True)):
         finding = None
         if position in with_finding:
             finding = ground.beside(position, FINDING_SIZE, FINDING_SIZE) or ground.nearest(position)
+        if not text and min(outgoing[link.source], incoming[link.target]) == 1:
+            marks.append(MarkPlaces(finding, None))
+            continue
         wanted = text_width(text, DETAIL_SIZE, is_bold=True) or _PASSES_WIDTH
         place, is_narrow = ground.beside(position, wanted, DETAIL_SIZE), False
         if place is None and not text:

@@ -20,16 +20,17 @@ from attractor_nb.gc_pause import gc_paused
 from attractor_nb.model.child import CHILD_SEPARATOR
 from attractor_nb.model.redacted import redacted_graph
 from attractor_nb.views.drawings.branch_stacks import WIDEST, Stack, with_stack_lanes, with_stacks
-from attractor_nb.views.drawings.drawing import NARROWER, density_of, draw_scene
+from attractor_nb.views.drawings.drawing import densities_of, draw_scene
 from attractor_nb.views.drawings.picture import NO_OVERLAY, GraphPicture, Overlay
 from attractor_nb.views.drawings.theme import Theme, drawing_css, drawing_rules, sheet
 from attractor_nb.views.layout import lay_out
+from attractor_nb.views.layout.flow import extents_of
 from attractor_nb.views.markup import clean, element, path_data
-from attractor_nb.views.metrics import shorten
+from attractor_nb.views.metrics import shorten, text_width
 from attractor_nb.views.state import ChildView, EdgeState, NodeState, RunView
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from attractor_nb.model.diagnostic import Diagnostic
     from attractor_nb.model.graph import Graph
@@ -94,11 +95,22 @@ def render_svg(
 
 _HEAD: Final = re.compile(r' width="(\d+)" height="(\d+)"')
 _LEGEND_HEIGHT: Final = 34.0
+_NOTE_HEIGHT: Final = 16.0
+_NOTE_CHARS: Final = 100
 _LEAST_WIDTH: Final = 420.0
 
 
-def with_legend(drawing: str, name: str, words: str, rules: str, legend: list[Markup], legend_width: float) -> str:
-    """A drawing with a line below that says what its marks mean.
+def with_legend(
+    drawing: str,
+    name: str,
+    words: str,
+    rules: str,
+    legend: list[Markup],
+    legend_width: float,
+    *,
+    notes: Sequence[str] = (),
+) -> str:
+    """A drawing with a line below that says what its marks mean, and lines of notes.
 
     Args:
         drawing: The drawing, by ``render_svg``.
@@ -107,10 +119,16 @@ def with_legend(drawing: str, name: str, words: str, rules: str, legend: list[Ma
         rules: The rules of the marks and of the legend (``theme.drawing_rules``).
         legend: The line's content, 12 pixels high.
         legend_width: Its width.
+        notes: What must be known of it, below that.
     """
     found = _HEAD.search(drawing)
     assert found is not None, "our own writer gives width and height"
-    width, height = max(float(found[1]), legend_width, _LEAST_WIDTH), float(found[2]) + _LEGEND_HEIGHT
+    drawn_width, drawn_height = float(found[1]), float(found[2])
+    notes = [f"{note[: _NOTE_CHARS - 1]}…" if len(note) > _NOTE_CHARS else note for note in notes]
+    lines = [element("text", {"x": 0, "y": 11 + _NOTE_HEIGHT * number}, note) for number, note in enumerate(notes, 1)]
+    notes_width = max((text_width(note, 11) for note in notes), default=0.0) + 24
+    width = max(drawn_width, legend_width, notes_width, _LEAST_WIDTH)
+    height = drawn_height + _LEGEND_HEIGHT + _NOTE_HEIGHT * len(lines)
     return str(
         sheet(
             name,
@@ -118,7 +136,7 @@ def with_legend(drawing: str, name: str, words: str, rules: str, legend: list[Ma
             words,
             drawing_css() + drawing_rules(rules),
             Markup(drawing),  # noqa: S704 - by our own writer, which escapes
-            element("g", {"class": "legend", "transform": f"translate(12 {height - 24:.0f})"}, *legend),
+            element("g", {"class": "legend", "transform": f"translate(12 {drawn_height + 10:.0f})"}, *legend, *lines),
         )
     )
 
@@ -177,15 +195,17 @@ def _laid_out(
 ) -> tuple[Scene, Layout, dict[str, Stack]]:
     """The drawing in the first of these ways that can be read in a cell: as it is, narrower, with stacks."""
     words = {name: mark.words for name, mark in overlay.nodes.items()}
-    scene = draw_scene(graph, words=words, joins=joins)
+    *wider, narrowest = densities_of(graph)
+    for density in wider:
+        scene = draw_scene(graph, density, words, joins)
+        # A layout takes most of the time: none is made of what is too wide by its sizes alone.
+        extents = extents_of(scene)
+        if (extents.down if scene.direction.is_vertical else extents.right)[0] <= WIDEST:
+            layout = lay_out(scene)
+            if layout.width <= WIDEST:
+                return scene, layout, {}
+    scene = draw_scene(graph, narrowest, words, joins)
     layout = lay_out(scene)
-    if layout.width <= WIDEST:
-        return scene, layout, {}
-    if density := NARROWER.get(density_of(graph)):
-        narrow = draw_scene(graph, density, words, joins)
-        narrower = lay_out(narrow)
-        if narrower.width < layout.width:
-            scene, layout = narrow, narrower
     if layout.width <= WIDEST:
         return scene, layout, {}
     scene, stacks = (with_stack_lanes(scene, graph, joins), {}) if is_whole else with_stacks(scene, graph, joins)

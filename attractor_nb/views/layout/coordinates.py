@@ -81,21 +81,26 @@ def assign_positions(
 
 
 def settled(
-    places: dict[int, float], layers: Sequence[Sequence[int]], chains: Sequence[Sequence[int]], separation: Separation
+    places: dict[int, float],
+    layers: Sequence[Sequence[int]],
+    wanted: Mapping[int, tuple[int, int, float]],
+    separation: Separation,
 ) -> None:
-    """Move inner vertices of edges to between those before and after them, as far as neighbours allow."""
-    around = {
-        vertex: (before, after)
-        for chain in chains
-        for before, vertex, after in zip(chain, chain[1:], chain[2:], strict=False)
-    }
+    """Move vertices to where they are wanted, as far as neighbours allow.
+
+    Args:
+        places: Changed in place.
+        layers: Vertices of each layer in order.
+        wanted: Of each vertex to move two others, and its distance from the middle between them.
+        separation: Least distance between the places of two neighbours, left one first.
+    """
     for _ in range(2):
         for row in (*layers, *reversed(layers)):
             for number, vertex in enumerate(row):
-                if vertex not in around:
+                if vertex not in wanted:
                     continue
-                before, after = around[vertex]
-                place = (places[before] + places[after]) / 2
+                before, after, aside = wanted[vertex]
+                place = (places[before] + places[after]) / 2 + aside
                 if number:
                     place = max(place, places[row[number - 1]] + separation(row[number - 1], vertex))
                 if number + 1 < len(row):

@@ -7,16 +7,13 @@ through a box or a label.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from math import hypot
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from attractor_nb.views.layout.layers import Layered, layer_scene, order_layers
-from attractor_nb.views.layout.rows import RUN, Gap, RowStrip, gaps_between_layers, row_breaks, with_turns
 from attractor_nb.views.layout.skeleton import (
     Cubic,
     Point,
@@ -32,14 +29,13 @@ from attractor_nb.views.layout.skeleton import (
     with_straight_links,
     without_links,
 )
-from attractor_nb.views.layout.vertex_places import BESIDE, Places
+from attractor_nb.views.layout.vertex_places import BESIDE, PORT_GAP, Places
 from attractor_nb.views.outlines import Direction, Scene, outline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
 
-_PORT_GAP: Final = 16.0
 _CLEARANCE: Final = 8.0
 """Between a line and a box that it passes; lines side by side there are ``_SPACING`` apart."""
 _SPACING: Final = 7.0
@@ -48,8 +44,6 @@ _FAN: Final = 4.0
 _SLACK: Final = 4.0
 """Longest distance of a line from the middle of its label."""
 _FAR: Final = 1e9
-_MOST_LINES: Final = 8
-"""So many lines may lead from row to row. More make each row so high that all together are larger than one line."""
 
 _Bound = tuple[float, int]
 
@@ -69,33 +63,15 @@ def _led_around(skeleton: Skeleton) -> RawLayout:
     """Coordinates with every link led around the boxes."""
     layered = layer_scene(skeleton)
     order_layers(skeleton, layered)
-    drawing = _Drawing(skeleton, layered)
-    longest = skeleton.scene.longest
-    if longest and not skeleton.scene.direction.is_vertical:
-        gaps = gaps_between_layers(layered, drawing.across)
-        breaks = row_breaks(drawing.tops, drawing.bottoms, gaps, longest)
-        if breaks and all(_is_thin(gaps[rank]) for rank in breaks):
-            drawing = _Drawing(skeleton, layered, with_turns(layered, breaks))
-    return drawing.result()
-
-
-def _is_thin(gap: Gap | None) -> bool:
-    """True if rows may be broken there."""
-    return gap is not None and gap.lines <= _MOST_LINES
-
-
-def _shifted(shift: Point, point: Point) -> Point:
-    return point[0] + shift[0], point[1] + shift[1]
+    return _Drawing(skeleton, layered).result()
 
 
 class _Drawing(Places):
     """The courses of a scene's edges between what has its places, and all of it in the final axes."""
 
-    def __init__(self, skeleton: Skeleton, layered: Layered, turns: Sequence[int] = ()) -> None:
-        super().__init__(skeleton, layered, turns)
+    def __init__(self, skeleton: Skeleton, layered: Layered) -> None:
+        super().__init__(skeleton, layered)
         self.free = self._free_rooms()
-        self.turn_ranks = frozenset(self.turns)
-        self.row_of_rank = [bisect_left(self.turns, rank) for rank in range(len(layered.layers))]
 
     def _free_rooms(self) -> dict[int, tuple[_Bound, _Bound]]:
         """Between what an edge through each vertex has to stay across the flow, in its layer."""
@@ -124,67 +100,24 @@ class _Drawing(Places):
     def result(self) -> RawLayout:
         """Everything in the final axes."""
         turn, courses = self._turn(), self._courses()
-        strip = self._strip(courses)
-        shifts = strip.shifts
-
-        def placed_at(vertex: int, point: Point) -> Point:
-            """The final place of a point in the row of a vertex."""
-            return turn(_shifted(shifts[self._row(vertex)], point))
-
         paths: list[list[Cubic]] = []
         labels: list[Point | None] = []
-        for position in range(len(self.scene.links)):
+        for position, link in enumerate(self.scene.links):
             if position in courses:
-                vertex = self.layered.beads.get(position)
-                path = moved_path(self._whole_route(position, courses[position], strip), turn)
+                bead = self.layered.beads.get(position)
+                path = moved_path(courses[position].path, turn)
                 path = path if self.skeleton.is_forward[position] else reversed_path(path)
-                label = None if vertex is None else placed_at(vertex, self._label(position, vertex))
+                label = None if bead is None else self._label(position, bead)
             else:
-                box = self.scene.links[position].source
-                loop, place = self.skeleton.loop_path(position, (self.across[box], self._middle(box)))
-                path = moved_path(loop, partial(placed_at, box))
-                label = None if place is None else placed_at(box, place)
+                loop, label = self.skeleton.loop_path(position, self._centre(link.source))
+                path = moved_path(loop, turn)
             paths.append(path)
-            labels.append(label)
-        boxes = range(len(self.scene.boxes))
-        centres = [placed_at(box, (self.across[box], self._middle(box))) for box in boxes]
-        return RawLayout(centres, paths, labels, self._panel_rects(placed_at))
+            labels.append(None if label is None else turn(label))
+        centres = [turn(self._centre(box)) for box in range(len(self.scene.boxes))]
+        return RawLayout(centres, paths, labels, self._panel_rects(turn))
 
-    def _row(self, vertex: int) -> int:
-        return self.row_of_rank[self.layered.ranks[vertex]]
-
-    def _strip(self, courses: Mapping[int, list[EdgeRoute]]) -> RowStrip:
-        """The strip of a flow before it is broken into rows."""
-        if not self.turns:
-            return RowStrip([0.0], [0.0], [0.0], [])
-        lows, highs = [_FAR] * (len(self.turns) + 1), [-_FAR] * (len(self.turns) + 1)
-        for rank, layer in enumerate(self.layered.layers):
-            row = self.row_of_rank[rank]
-            for vertex in layer:
-                before, behind, _ = self.extents.get(vertex, (0.0, 0.0, 0.0))
-                lows[row] = min(lows[row], self.across[vertex] - before)
-                highs[row] = max(highs[row], self.across[vertex] + behind)
-        for position, pieces in courses.items():
-            first = self._row(self.layered.chains[position][0])
-            for row, piece in enumerate(pieces, first):
-                across = [point[0] for cubic in piece.path for point in cubic]
-                lows[row], highs[row] = min(lows[row], *across), max(highs[row], *across)
-        begins = [self.tops[0], *(self.tops[rank + 1] for rank in self.turns)]
-        return RowStrip(begins, lows, highs, [len(self.layered.layers[rank]) for rank in self.turns])
-
-    def _whole_route(self, position: int, pieces: Sequence[EdgeRoute], strip: RowStrip) -> list[Cubic]:
-        """The way of a link over all its rows, moved to where they are."""
-        if not self.turns:
-            return pieces[0].path
-        chain = self.layered.chains[position]
-        places = [self.places_in_row[vertex] for vertex in chain if self.layered.ranks[vertex] in self.turn_ranks]
-        path: list[Cubic] = []
-        for row, piece in enumerate(pieces, self._row(chain[0])):
-            moved = moved_path(piece.path, partial(_shifted, strip.shifts[row]))
-            if path:
-                path += strip.return_route(row - 1, places.pop(0), path[-1][3], moved[0][0])
-            path += moved
-        return path
+    def _centre(self, box: int) -> Point:
+        return self.across[box], self._middle(box)
 
     def _turn(self) -> Callable[[Point], Point]:
         end = self.bottoms[-1]
@@ -198,39 +131,26 @@ class _Drawing(Places):
             case Direction.LEFT:
                 return lambda p: (end - p[1], p[0])
 
-    def _courses(self) -> dict[int, list[EdgeRoute]]:
-        """The way of each link between two boxes, from upper to lower; in each row a piece."""
+    def _courses(self) -> dict[int, EdgeRoute]:
+        """The way of each link between two boxes, from upper to lower."""
         sides = self._sides()
         ports = {
             (position, box): place
             for (box, _), positions in sides.items()
             for position, place in zip(positions, self._ports(box, positions), strict=True)
         }
-        courses: dict[int, list[EdgeRoute]] = {}
+        courses: dict[int, EdgeRoute] = {}
         for position, chain in enumerate(self.layered.chains):
             if chain:
                 start, end = ports[position, chain[0]], ports[position, chain[-1]]
-                courses[position] = self._pieces(
-                    position,
+                courses[position] = course(
                     (start, self._rim(chain[0], start, is_below=True)),
+                    [door for vertex in chain for door in self._doors(position, vertex)],
                     (end, self._rim(chain[-1], end, is_below=False)),
                 )
-        for (_, is_below), positions in sides.items():
-            keep_apart([courses[position][0 if is_below else -1] for position in positions])
+        for positions in sides.values():
+            keep_apart([courses[position] for position in positions])
         return courses
-
-    def _pieces(self, position: int, start: Point, end: Point) -> list[EdgeRoute]:
-        """The way of a link in pieces, from turn to turn; before and behind a turn it runs straight."""
-        pieces: list[EdgeRoute] = []
-        doors: list[RouteGap] = []
-        for vertex in self.layered.chains[position]:
-            if self.layered.ranks[vertex] in self.turn_ranks:
-                place, along = self.across[vertex], self._middle(vertex)
-                pieces.append(course(start, [*doors, RouteGap(along - RUN, place, place)], (place, along)))
-                start, doors = (place, along), [RouteGap(along + RUN, place, place)]
-            else:
-                doors += self._doors(position, vertex)
-        return [*pieces, course(start, doors, end)]
 
     def _neighbour(self, position: int, box: int) -> int:
         """The vertex of a link that is next to one of its boxes."""
@@ -253,7 +173,7 @@ class _Drawing(Places):
         centre, drawn = self.across[box], self.scene.boxes[box]
         count = len(positions)
         room = self.skeleton.turned(drawn.width, drawn.height)[0] * 0.6
-        gap = min(_PORT_GAP, room / max(1, count - 1))
+        gap = min(PORT_GAP, room / max(1, count - 1))
         middle = (count - 1) / 2
         aside = [abs(self.across[self._neighbour(position, box)] - centre) for position in positions]
         if min(aside) < 1:
@@ -331,19 +251,16 @@ class _Drawing(Places):
         room = self.skeleton.turned(link.width, link.height)[0] / 2 + BESIDE
         return self.across[bead] + self.label_sides.get(position, 0) * room, self._middle(bead)
 
-    def _panel_rects(self, placed_at: Callable[[int, Point], Point]) -> list[Rect]:
-        ranks = self._panel_ranks()
+    def _panel_rects(self, turn: Callable[[Point], Point]) -> list[Rect]:
         rects = [Rect(0, 0, 0, 0)] * len(self.scene.panels)
-        for panel, (first, last) in ranks.items():
+        for panel, (first, last) in self._panel_ranks().items():
             before, after = self._panel_depths(panel)
             left, right = self.layered.borders[panel][0]
-            start, end = self.tops[first] - before, self.bottoms[last] + after
             (x0, y0), (x1, y1) = (
-                placed_at(left, (self.across[left], start)),
-                placed_at(right, (self.across[right], end)),
+                turn((self.across[left], self.tops[first] - before)),
+                turn((self.across[right], self.bottoms[last] + after)),
             )
-            x, y, width, height = min(x0, x1), min(y0, y1), abs(x1 - x0), abs(y1 - y0)
-            rects[panel] = Rect(x, y, width, height)
+            rects[panel] = Rect(min(x0, x1), min(y0, y1), abs(x1 - x0), abs(y1 - y0))
         return rects
 
 

@@ -70,10 +70,12 @@ def layer_scene(skeleton: Skeleton) -> Layered:
         chain: list[int] = []
         if not skeleton.is_loop(position):
             upper, lower = skeleton.ends[position]
-            chain = [upper, *range(fresh, fresh + ranks[lower] - ranks[upper] - 1), lower]
+            inner = list(range(fresh, fresh + ranks[lower] - ranks[upper] - 1 - (position in beads)))
+            fresh += len(inner)
             if position in beads:
-                chain[1:-1] = [beads[position], *chain[1:-2]]
-            fresh = max(fresh, chain[-2] + 1)
+                # The label is by the box that chooses the edge: at the lower end of a way back.
+                inner.insert(0 if skeleton.is_forward[position] else len(inner), beads[position])
+            chain = [upper, *inner, lower]
             for rank, vertex in enumerate(chain[1:-1], ranks[upper] + 1):
                 layers[rank].append(vertex)
         chains.append(chain)

@@ -6,7 +6,8 @@ loops at one box are drawn here, beside it. Links that cross too many layers are
 
 The rule: at each box it continues by the first link in the text that leads forward to an exit. A fan-out has
 no first branch, all go at once: there the path leaves out what lies between the fan-out and where its
-branches meet. A labelled way beside branches without labels is none of them, but the way after a failure.
+branches meet. A labelled way beside branches without labels is none of them, but the way after a failure. A router,
+a box with three ways or more that soon meet again, has no first way either.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 
 _LOOP_REACH: Final = 24.0
+_LEAST_WAYS: Final = 3
+_MOST_STEPS: Final = 3
+"""Of a router: least number of its ways, and most boxes of each that all of the way passes."""
 MOST_CROSSINGS: Final = 8_000
 """Layers that all links of a drawing may cross together: one to two seconds of work. A link costs a vertex in each
 layer that it crosses, and where thousands do, no line can be followed with the eye anyway."""
@@ -55,9 +59,10 @@ def main_path(scene: Scene, is_forward: Sequence[bool]) -> tuple[tuple[int, ...]
         if is_end or any(scene.links[position].target in reaches_exit for position in outgoing[box]):
             reaches_exit.add(box)
     meetings = _meetings(scene, ahead, outgoing)
+    fans = {box: None for box in boxes if _is_fan(scene, box, outgoing, meetings)}
     path: list[int] = []
     while here is not None and here in reaches_exit and outgoing[here]:
-        if scene.boxes[here].shape is Shape.FAN_OUT and len(outgoing[here]) > 1:
+        if here in fans:
             here = meetings[here]
             continue
         link = next((link for link in outgoing[here] if scene.links[link].target in reaches_exit), None)
@@ -65,8 +70,21 @@ def main_path(scene: Scene, is_forward: Sequence[bool]) -> tuple[tuple[int, ...]
             break
         path.append(link)
         here = scene.links[link].target
-    fans = [box for box in boxes if scene.boxes[box].shape is Shape.FAN_OUT and len(outgoing[box]) > 1]
     return tuple(path), tuple((box, join) for box in fans if (join := meetings[box]) is not None)
+
+
+def _is_fan(scene: Scene, box: int, outgoing: Mapping[int, Sequence[int]], meetings: Mapping[int, int | None]) -> bool:
+    """True for a fan-out, and for a router: each of its ways is a branch of a few boxes, and all meet in one box."""
+    targets = {scene.links[position].target for position in outgoing.get(box, ())}
+    if scene.boxes[box].shape is Shape.FAN_OUT:
+        return len(outgoing.get(box, ())) > 1
+    meeting = meetings[box]
+    if len(targets) < _LEAST_WAYS or meeting is None or meeting in targets:
+        return False
+    ends: set[int | None] = set(targets)
+    for _ in range(_MOST_STEPS):
+        ends = {meetings[end] for end in ends if end is not None} - {meeting}
+    return not ends
 
 
 def _boxes_from_the_end(scene: Scene, outgoing: Mapping[int, list[int]]) -> list[int]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.views.layout.coordinates import BORDER, LONG, MAIN, assign_positions, settled
 from attractor_nb.views.layout.ordering import Segments
-from attractor_nb.views.layout.rows import approach
 from attractor_nb.views.metrics import text_width
 from attractor_nb.views.outlines import Direction, Panel
 
@@ -42,6 +41,8 @@ _BEAD_GAP: Final = 18.0
 _EXTRA: Final = 0.04
 _MOST_EXTRA: Final = 3.0
 """Extra width of a gap for each pixel that its edges move across, so that they are not flat; and the most."""
+PORT_GAP: Final = 16.0
+"""Between the ends of two lines at one side of a box."""
 BESIDE: Final = 5.0
 """Between a line and its label, where that is beside it."""
 _BEND: Final = 4.0
@@ -51,9 +52,7 @@ _BEND: Final = 4.0
 class Places:
     """The sizes of what a scene has in each layer, and its positions, across and along the flow."""
 
-    def __init__(self, skeleton: Skeleton, layered: Layered, turns: Sequence[int] = ()) -> None:
-        """Place everything; ``turns`` are the layers where one row ends and the next begins."""
-        self.turns = turns
+    def __init__(self, skeleton: Skeleton, layered: Layered) -> None:
         self.skeleton = skeleton
         self.scene = skeleton.scene
         self.layered = layered
@@ -68,10 +67,30 @@ class Places:
         self.across = assign_positions(
             layered.layers, layered.edges, self._priorities(), self.borders, self._separation, skeleton.fans
         )
-        spine = set(skeleton.spine)
-        loose = [chain for position, chain in enumerate(layered.chains) if position not in spine]
-        settled(self.across, layered.layers, loose, self._separation)
+        settled(self.across, layered.layers, self._wanted(), self._separation)
         self.tops, self.bottoms = self._layer_bands()
+
+    def _wanted(self) -> dict[int, tuple[int, int, float]]:
+        """Where the inner vertices of links are wanted: between those before and after them.
+
+        The label of one of many ways stays beside the box that it leads to. Of two ways between neighbours each is
+        above its port at the lower box.
+        """
+        spine, fans = set(self.skeleton.spine), {box for box, _ in self.skeleton.fans}
+        wanted: dict[int, tuple[int, int, float]] = {}
+        twins: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for position, chain in enumerate(self.layered.chains):
+            if len(chain) == 3 and self.skeleton.is_crowded[position]:
+                twins[chain[0], chain[2]].append(position)
+            elif position not in spine and self.scene.links[position].source not in fans:
+                inner = zip(chain, chain[1:], chain[2:], strict=False)
+                wanted |= {vertex: (before, after, 0.0) for before, vertex, after in inner}
+        for (_, lower), positions in twins.items():
+            beads = {self.layered.beads[position]: position in spine for position in positions}
+            order = sorted(beads, key=self.places_in_row.__getitem__)
+            straight = next((number for number, bead in enumerate(order) if beads[bead]), (len(order) - 1) / 2)
+            wanted |= {bead: (lower, lower, (number - straight) * PORT_GAP) for number, bead in enumerate(order)}
+        return wanted
 
     def _label_sides(self) -> dict[int, int]:
         """For each link whose label is beside its line: -1 for its left, 1 for its right.
@@ -168,11 +187,8 @@ class Places:
         for a, b in self.layered.edges:
             if a < count and b < count:
                 gaps[self.layered.ranks[b]] = _LAYER_GAP
-        steps = self._widest_steps()
-        for rank, step in enumerate(steps):
+        for rank, step in enumerate(self._widest_steps()):
             gaps[rank] += min(_MOST_EXTRA, step * _EXTRA)
-        for rank in (*self.turns, *(turn + 1 for turn in self.turns)):
-            gaps[rank] = approach(steps[rank])
         tops: list[float] = []
         bottoms: list[float] = []
         for rank, layer in enumerate(self.layered.layers):

@@ -87,7 +87,7 @@ export function makeDebugger(drawing, ask) {
     }
     for (const stop of state.stops) {
       const where = [stop.branch && __("branch %1", stop.branch), stop.path && __("child run of %1", stop.path.replace(/>$/, ""))];
-      const words = [__("Stopped"), stop.words.replaceAll("`", ""), ...where.filter(Boolean)].join(" ");
+      const words = [__("Stopped"), stop.words.replaceAll("`", "").replaceAll("->", "→"), ...where.filter(Boolean)].join(" ");
       const row = makeButton("db-stop", words, __("Show the prompt and context of this stop"), () => {
         chosen = stop.number;
         showSaid();

@@ -20,8 +20,10 @@ const PIECES = /(?=<g class="(?:node|edge|edge-label|panel|lane|child)[ "])/;
 const WHOLE_NODE = /^<g class="node [^>]* data-node="[^>]*>[^]*<\/g>\n?$/;
 const openingOf = (piece) => piece.slice(0, piece.indexOf(">"));
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const FLAT = 2.2; // a drawing that is so many times as wide as high keeps the whole line for itself
 const WIDEST_COSINE = 0.3;
 
+export const isFlat = ({ width, height }) => width > FLAT * height;
 export const isActive = (state) => ACTIVE_STATES.has(state.status);
 export const spokenState = (state) =>
   [state.status.replace("_", " "), state.reason, state.note].filter(Boolean).join(", ");
@@ -47,7 +49,7 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now, look } = {}) 
 
   const nodes = readNodes(svg);
   const { edges, links } = readEdges(svg);
-  const viewport = makeViewport(frame, svg, look);
+  const viewport = makeViewport(frame, svg, look, () => tools.isCrowded());
   const walk = makeWalk(links, (id) => middleOf(nodes.has(id) && (folds.boxOf(id) || nodes.get(id).element)));
   const colours = new Map(); // of nodes in the small map, by state
   let placesAsDrawn = null;
@@ -305,7 +307,7 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now, look } = {}) 
     // Brings a node into the frame while the reader has not moved it away, and leaves the keyboard where it is.
     follow: (id) => nodes.has(id) && tools.follow(folds.boxOf(id) || nodes.get(id).element),
     // Moves a node up that something at the lower edge of the window lies over.
-    uncover: (id, cover) => nodes.has(id) && viewport.uncover(nodes.get(id).element, cover),
+    uncover: (id, above, below) => nodes.has(id) && viewport.uncover(nodes.get(id).element, above, below),
     // Says more about the keys, to who hears the drawing.
     describe: (words) => frame.setAttribute("aria-label", `${frame.getAttribute("aria-label")} ${words}`),
     // Puts a button or a switch of the caller's beside those of the drawing.
@@ -434,7 +436,7 @@ function nearest(here, ids, x, y, placeOf) {
 // What is written in a node under its label: counts first, then news, all inside the outline, where no edge comes.
 // It does for a live view what views/drawings/drawing.py does for a picture, with the widths of the fonts that are there.
 const AGAIN = "m2.6-1.6a3.1 3.1 0 1 0 .5 2.3m-.3-4.6v2.4h-2.4"; // the sign before a number of visits
-const SIGN_WIDTH = 10;
+const SIGN_WIDTH = 12;
 const SPACE = 8; // between counts and news
 const LEAST_NEWS = 20;
 const FONT_PX = 10;
@@ -500,7 +502,7 @@ function makeSmallLine(element) {
 
   // Counts from `left` on, the sign before the visits, then the news.
   function write(text, lead, left, width, said, saidAt) {
-    if (sign) sign.setAttribute("d", lead ? `M${left + SIGN_WIDTH / 2} ${y - 3.6}${AGAIN}` : "");
+    if (sign) sign.setAttribute("d", lead ? `M${left + SIGN_WIDTH / 2 - 1} ${y - 3.6}${AGAIN}` : "");
     if (counts.textContent !== text) counts.textContent = text;
     counts.setAttribute("x", left + lead + (width - lead) / 2);
     if (!detail) return;

@@ -77,7 +77,9 @@ export function makeDrawingTools(viewport, nodes, { mark, look, frame, fold }) {
       if ((focused && covers(focused)) || (map && covers(map))) return 2;
       return shapes.some(covers) ? 1 : 0;
     });
-    element.className = `ad-tools ${CORNERS[costs.indexOf(Math.min(...costs))]}`.trim();
+    const least = Math.min(...costs);
+    element.className = `ad-tools ${CORNERS[costs.indexOf(least)]}`.trim();
+    return least > 0;
   }
   // Under a pointer they stay where they are.
   frame.parentElement.addEventListener("pointerenter", stepAside);
@@ -91,6 +93,7 @@ export function makeDrawingTools(viewport, nodes, { mark, look, frame, fold }) {
 
   return {
     element,
+    isCrowded: stepAside,
     close: () => observer.disconnect(),
     add(button) {
       button.classList.add("ad-tool");

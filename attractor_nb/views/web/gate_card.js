@@ -47,7 +47,8 @@ export function makeGateCard(question, { onAnswer, onResume, isLive = true, who 
     if (isMany) {
       left.append(make("div", "ag-boxes", boxes.map((box) => box.label)));
     }
-    left.append(text, row);
+    if (isText) left.append(text, row);
+    else left.append(row, text); // who answers by a choice need not pass the comment
   } else {
     left.append(make("p", "ag-how", question.how || __("Answer it in the process that owns the run.")));
     if (question.can_resume && onResume) {

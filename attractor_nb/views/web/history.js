@@ -6,7 +6,7 @@ import { makeDrawing } from "./drawing.js";
 import { staticHost } from "./host.js";
 import { make, makeButton, makeView } from "./parts.js";
 import { asPlacedWidget } from "./place.js";
-import { __ } from "./wording.js";
+import { __, _n } from "./wording.js";
 
 const SETTLED_MS = 150; // between the last key and the question for other rows
 const LOOK_MS = 2000; // at least, between two looks at runs that go on
@@ -215,12 +215,18 @@ const HISTORY_COLUMNS = [
   { name: "note", title: __("note"), value: (row) => row.note, text: (row) => row.note },
   { name: "started", title: __("started"), value: (row) => row.start_time, text: (row) => shownTime(row.start_time) },
   { name: "took", title: __("took"), isNumber: true, value: (row) => row.duration, text: (row) => text(row.took) },
-  { name: "stages", title: __("stages"), isNumber: true, value: (row) => row.stages, text: (row) => text(row.stages) },
+  { name: "stages", title: __("stages"), isNumber: true, value: (row) => row.stages, text: sizeOfRun },
   { name: "tokens", title: __("tokens"), isNumber: true, value: (row) => row.tokens, text: (row) => counted(row.tokens) },
   { name: "cost", title: __("cost"), isNumber: true, value: (row) => row.cost, text: (row) => row.price },
   { name: "tags", title: __("tags"), value: (row) => row.tags.join(" "), text: (row) => row.tags.join(", ") },
   { name: "key", title: __("run directory"), value: (row) => row.key, text: (row) => row.key },
 ];
+
+// A run has stages, a map and an evaluation have rows.
+export const isMapRow = ({ kind }) => kind !== "run";
+function sizeOfRun(row) {
+  return isMapRow(row) && row.stages !== null ? _n("%1 row", "%1 rows", row.stages) : text(row.stages);
+}
 
 const shownTime = (iso) => (iso ? iso.replace("T", " ").replace("Z", "") : UNKNOWN);
 const counted = (value) => (value === null || value === undefined ? UNKNOWN : value ? value.toLocaleString("en") : "");
@@ -249,7 +255,7 @@ function compareRows({ column, isDown }) {
 // `onChange` is called when something else is chosen.
 function makeHistoryChoice({ send, onChange }) {
   let chosen = []; // keys, A first
-  let kind = ""; // of what is chosen: a map is compared with a map
+  let isMap = false; // of what is chosen: a map is compared with a map
   const words = make("span", "ah-choice-words", "", { role: "status" });
   const compare = makeButton("al-button", __("Compare"), "", () => {
     if (chosen.length === 2) send({ kind: "compare", key: chosen[0], other: chosen[1] });
@@ -266,7 +272,7 @@ function makeHistoryChoice({ send, onChange }) {
 
   function toggle(row) {
     const { key } = row;
-    if (!chosen.length) kind = row.kind;
+    if (!chosen.length) isMap = isMapRow(row);
     chosen = chosen.includes(key) ? chosen.filter((each) => each !== key) : [...chosen, key].slice(0, 2);
     show();
     onChange();
@@ -286,9 +292,9 @@ function makeHistoryChoice({ send, onChange }) {
       const place = chosen.indexOf(row.key);
       const box = make("input", "ah-check", "", { type: "checkbox", checked: place >= 0 });
       const isFull = chosen.length === 2 && place < 0;
-      const isOther = chosen.length > 0 && row.kind !== kind;
+      const isOther = chosen.length > 0 && isMapRow(row) !== isMap;
       box.disabled = !row.is_comparable || isFull || isOther;
-      box.title = whyNot(row, isFull, isOther) || (row.kind === "map" ? __("Compare it with another map") : __("Compare it with another run"));
+      box.title = whyNot(row, isFull, isOther) || (isMapRow(row) ? __("Compare it with another map") : __("Compare it with another run"));
       box.setAttribute("aria-label", spokenChoice(row, place));
       box.dataset.focus = `choose ${row.key}`;
       box.addEventListener("change", () => toggle(row));

@@ -16,6 +16,7 @@ const STAGE_TABS = {
   Prompt: __("Prompt"), Response: __("Response"), Status: __("Status"), Context: __("Context"), Files: __("Files"), Attempts: __("Attempts"),
   Items: __("Items"), Why: __("Why"),
 };
+const OUTPUTS = { Output: __("Output"), Errors: __("Errors"), Response: __("Response") };
 let tabCount = 0;
 const SHORT_VALUE = 160;
 const SIGNS = { added: "+", changed: "~", removed: "−", same: "" };
@@ -23,14 +24,15 @@ const SIGNS = { added: "+", changed: "~", removed: "−", same: "" };
 export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel", opensItems = true }) {
   const element = make("aside", "al-inspector", "", { hidden: true, "aria-label": __("Inspector") });
   const title = make("h4", "al-inspector-title");
-  const head = make("div", "al-inspector-head", [title]);
-  if (onClose) head.append(makeButton("al-close", "×", "", onClose, { "aria-label": __("Close") }));
   const state = make("div", "al-inspector-state", "", { role: "status" });
   const problems = make("div", "al-problems");
+  const failure = make("div", "");
   const body = make("div", "al-inspector-body");
   const acting = makeStageActions((request) => onAct(request));
   const telling = makeStageMessage((request) => onAct(request));
-  element.append(head, state, problems, acting.element, body);
+  const head = make("div", "al-inspector-head", [title, state, acting.element]);
+  if (onClose) head.append(makeButton("al-close", "×", "", onClose, { "aria-label": __("Close") }));
+  element.append(head, problems, failure, acting.panel, body);
 
   let timer = 0;
   let shown = null; // the id that was opened
@@ -80,9 +82,10 @@ export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel"
     element,
     // Begin with a stage, or with an edge: its id, what it is called, how it stands in words.
     open(id, name = id, words = "") {
-      title.textContent = name === id ? String(id) : `${name} (${id})`;
-      state.textContent = words;
+      say(title, name === id ? String(id) : `${name} (${id})`);
+      say(state, words);
       problems.replaceChildren();
+      failure.replaceChildren();
       body.replaceChildren();
       acting.show(null);
       telling.show(false, null);
@@ -95,9 +98,7 @@ export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel"
       plain = null;
       wait();
     },
-    setState(words) {
-      state.textContent = words;
-    },
+    setState: (words) => say(state, words),
     // Show a plain form: of a stage, of an edge, or of a file of the stage that is shown.
     show(message) {
       if (message.kind === "acted") {
@@ -118,17 +119,18 @@ export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel"
       plain = message;
       acting.show((onAct && message.actions) || null, { ...message, node: shown });
       // A page that cannot tell anything has no form; one that has it keeps it where it stands, with its focus.
-      if (onAct && message.can_be_told && !element.contains(telling.element)) acting.element.after(telling.element);
+      if (onAct && message.can_be_told && !element.contains(telling.element)) acting.panel.after(telling.element);
       telling.show(onAct && message.can_be_told, message.status === undefined ? null : { ...message, node: shown });
+      failure.replaceChildren(...(message.failure ? [makeFailure(message, modes)] : []));
       problems.replaceChildren(...(message.problems || []).map((words) => make("p", "al-problem", words)));
       if (message.edge !== undefined && message.source !== undefined) {
-        title.textContent = `${message.source} → ${message.target}`;
-        state.textContent = passesOf(message.passes);
+        say(title, `${message.source} → ${message.target}`);
+        say(state, passesOf(message.passes));
         body.replaceChildren(...makeVerdicts(message));
       } else if (message.status === undefined) {
         body.replaceChildren();
       } else {
-        if (message.visit) state.textContent = headOf(message);
+        if (message.visit) say(state, headOf(message));
         fillStage();
       }
     },
@@ -142,6 +144,11 @@ export function makeInspector({ onClose, onAsk = () => {}, onAct, who = "kernel"
       shown = plain = null;
     },
   };
+}
+
+// Words of the head, which has one line: what is cut off is in the tooltip.
+function say(part, words) {
+  part.textContent = part.title = words;
 }
 
 const passesOf = (passes) => (passes > 1 ? __("taken %1 times", passes) : passes ? __("taken once") : __("never taken"));
@@ -213,9 +220,29 @@ function statusOf(plain, modes) {
     [__("Branch"), plain.branch],
   ]);
   const parts = [facts];
-  if (plain.traceback) parts.push(makePart(__("Traceback"), textOf(plain, modes, "traceback")));
+  if (plain.traceback && !plain.failure) parts.push(makePart(__("Traceback"), textOf(plain, modes, "traceback")));
   if (plain.why_next?.candidates?.length) parts.push(makeCandidates(plain.why_next.candidates));
   return parts;
+}
+
+// A failure on one screen: the reason, the user's own line between others, the last output, what a resume would do.
+function makeFailure(plain, modes) {
+  const { sentence, place, code, outputs, resume } = plain.failure;
+  const box = make("section", "al-failure", [make("p", "al-failure-words", sentence)], { "aria-label": __("Failure") });
+  if (code.length) {
+    const lines = code.map(([number, text, isFailed]) => {
+      const line = make("span", isFailed ? "al-code is-failed" : "al-code", `${isFailed ? ">" : " "} ${String(number).padStart(4)}  ${text}\n`);
+      if (isFailed) line.setAttribute("aria-current", "true");
+      return line;
+    });
+    box.append(make("div", "al-text-name", place), make("pre", "al-failure-code", lines));
+  }
+  for (const [name, text, isCut] of outputs) {
+    box.append(make("div", "al-text-name", isCut ? __("%1, its last lines", OUTPUTS[name]) : OUTPUTS[name]), make("pre", "", text));
+  }
+  if (plain.traceback) box.append(makePart(__("Traceback"), textOf(plain, modes, "traceback")));
+  if (resume) box.append(make("p", "al-failure-resume", resume));
+  return box;
 }
 
 const makePart = (title, content) => make("details", "al-part", [make("summary", "", title), content]);
@@ -355,6 +382,7 @@ function makeVerdicts(edge) {
     [__("Weight"), String(edge.weight)],
     [__("Marked"), edge.is_default && "default=true"],
     [__("Marked"), edge.is_restart && "loop_restart=true"],
+    [__("Marked"), edge.max_taken && `max_taken=${edge.max_taken}`],
   ]);
   if (!edge.verdicts.length) return [facts, makeWords(__("%1 was not left yet.", edge.source))];
   const rows = edge.verdicts.map((one) =>

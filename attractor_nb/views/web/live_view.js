@@ -4,27 +4,29 @@
 import { makeBeneath } from "./beneath.js";
 import { makeSwitch } from "./controls.js";
 import { makeDebugger } from "./debugger.js";
-import { isActive, makeDrawing, spokenState } from "./drawing.js";
+import { isActive, isFlat, makeDrawing, spokenState } from "./drawing.js";
 import { showGates } from "./gates_view.js";
 import { makeIcon } from "./icons.js";
 import { makeInspector } from "./inspector.js";
 import { atMostEvery, make, makeButton, makeTable, makeView } from "./parts.js";
 import { asPlacedWidget } from "./place.js";
-import { shareStates } from "./run_states.js";
+import { CHILD_SEPARATOR, shareStates } from "./run_states.js";
 import { makeStatusLine } from "./status_line.js";
 import { makeText } from "./texts.js";
 import { __ } from "./wording.js";
 
 const TICK_MS = 200;
 const FOLLOW_MS = 250;
-const FLAT = 2.2; // a drawing that is so many times as wide as high keeps the whole line for itself
+const HIGH = 0.45; // of the window: below a higher drawing there is no room for what is known of a node
 const QUIET_MS = 2500;
 const NAMED = 3;
+const SHORT_ANSWER = 240; // characters
 const SILENCE_SECONDS = 16; // a kernel says every 5 seconds that it lives
 const STATE_COLUMNS = [__("Node"), __("State"), __("Attempt"), __("Visits"), __("What is known")];
 const AFTER_THE_END = [
   { what: "replay", label: __("Replay"), title: __("Every moment of the run, with a slider") },
   { what: "timeline", label: __("Timeline"), title: __("When each stage ran, as bars") },
+  { what: "compare", label: __("Compare with parent"), title: __("The fork beside the run that it was made from") },
 ];
 
 // One statement: a page leaves it out.
@@ -41,8 +43,14 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
   drawing.element.classList.add("al-canvas");
   const inspector = makeInspector({ onClose: close, onAsk: ask, onAct: act, who: host.who });
   stage.style.setProperty("--al-drawing-width", `${drawing.size.width}px`);
-  stage.classList.toggle("is-flat", drawing.size.width > FLAT * drawing.size.height);
-  const heights = new ResizeObserver(([{ target }]) => stage.style.setProperty("--al-frame-height", `${target.offsetHeight}px`));
+  stage.classList.toggle("is-flat", isFlat(drawing.size));
+  let isPlaced = false;
+  const heights = new ResizeObserver(([{ target }]) => {
+    stage.style.setProperty("--al-frame-height", `${target.offsetHeight}px`);
+    stage.classList.toggle("is-high", target.offsetHeight > HIGH * window.innerHeight);
+    if (!isPlaced && target.offsetHeight) followActive(); // what was active before the view had a size
+    isPlaced = isPlaced || target.offsetHeight > 0;
+  });
   heights.observe(drawing.element.querySelector(".ad-frame"));
   const cards = questions || make("div");
   cards.classList.add("al-questions");
@@ -72,7 +80,7 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
   line.element.append(beside.bar);
   if (host.get("has_output")) side.append(speech.element, beside.answer);
   side.append(debugBar.element, cards, inspector.element);
-  stage.append(drawing.element, side, lost.element, line.element, beside.said, beside.notices, beside.above, table.element);
+  stage.append(drawing.element, side, lost.element, line.element, beside.said, beside.forgotten, beside.above, table.element);
   const beneath = makeBeneath(host);
   root.append(stage, beside.below, beneath.element, announcer.element);
   el.append(root);
@@ -87,6 +95,7 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
   let selected = null;
   let selectedEdge = null;
   let stood = "";
+  let isFailureOpened = false;
 
   function showTable(isWanted, isActiveOnly) {
     if (isWanted) table.open(truth.nodes, isActiveOnly);
@@ -104,6 +113,20 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
     showBeside();
     drawing.setEnded(truth.line.is_ended);
     root.classList.toggle("is-ended", Boolean(truth.line.is_ended));
+    openFailed();
+  }
+
+  // A failed run opens its failed stage, once, unless another one is open. Nothing scrolls but the drawing.
+  function openFailed() {
+    const { is_ended: isEnded, failed } = truth.line;
+    if (!isEnded || !failed || isFailureOpened) return;
+    isFailureOpened = true;
+    const id = drawing.ids.includes(failed) ? failed : failed.split(CHILD_SEPARATOR)[0];
+    if (selected !== null || selectedEdge !== null || !drawing.ids.includes(id)) return;
+    choose(id, null);
+    inspector.open(id, nameOf(id), spokenState(drawing.stateOf(id)));
+    follow(id);
+    ask({ node: id });
   }
 
   function close() {
@@ -156,7 +179,7 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
     choose(id, null);
     inspector.open(selected, nameOf(selected), spokenState(drawing.stateOf(selected)));
     inspector.element.scrollIntoView({ block: "nearest" });
-    drawing.uncover(selected, line.element); // which a low window may have pushed it under
+    drawing.uncover(selected, line.element, inspector.element); // which a low window may have pushed it under
     ask({ node: selected });
   }
 
@@ -172,17 +195,23 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
     debugBar.show(truth.debugger);
     speech.show(truth.tails, isActiveNode);
     lookAgain();
+    if (isPlaced) followActive();
+  }
+
+  // Keep in sight what waits for a person, else what runs.
+  function followActive(nodes = truth.nodes) {
+    const active = drawing.ids.filter((id) => isActive(nodes[id] || {}));
+    const wanted = active.find((id) => nodes[id].status === "waiting") ?? active.at(-1);
+    if (wanted !== undefined) follow(wanted);
   }
 
   function showChanged(nodes) {
-    let active = null;
     for (const [id, state] of Object.entries(nodes)) {
       const before = drawing.stateOf(id).status;
       showNode(id, state);
-      if (isActive(state)) active = id;
       if (state.status !== before) announcer.say(id, spokenState(state));
     }
-    if (active !== null) follow(active);
+    followActive(nodes);
     if (selected !== null && selected in nodes) {
       inspector.setState(spokenState(nodes[selected]));
       if (!isActive(nodes[selected])) ask({ node: selected });
@@ -411,7 +440,9 @@ function makeStateTable(ids, { nameOf, onNode }) {
 // the ways to look into it again: replay, timeline, going on. Who opens a view says where it is; it stands in there.
 // `onOpen(isOpen)` is told whether something stands in the place of the drawing.
 function makeBeside(host, { nameOf, onOpen }) {
-  const notices = make("ul", "al-others", "", { hidden: true });
+  const notices = make("ul", "al-others");
+  const counted = make("summary", "al-others-count");
+  const forgotten = make("details", "al-forgotten", [counted, notices], { hidden: true }); // one line, however many there are
   const answer = make("section", "al-answer", "", { hidden: true });
   const above = make("div", "al-beside");
   const below = make("div", "al-below"); // outside of what sticks to the window in this view
@@ -420,7 +451,8 @@ function makeBeside(host, { nameOf, onOpen }) {
   const opened = new Map(); // what was opened: its panel
   let current = "";
 
-  const buttons = AFTER_THE_END.map(({ what, label, title }) => {
+  const offered = AFTER_THE_END.filter(({ what }) => what !== "compare" || host.get("has_parent"));
+  const buttons = offered.map(({ what, label, title }) => {
     const button = makeButton("al-button al-asks", label, title, () => choose(current === what ? "" : what), { "data-what": what });
     button.setAttribute("aria-pressed", "false");
     return button;
@@ -459,6 +491,17 @@ function makeBeside(host, { nameOf, onOpen }) {
     return make("li", "al-other", [make("span", "al-other-words", words), stop, show], { "data-run": run });
   }
 
+  // The answer comes into a room that was kept for it; a click gives a long one more.
+  function makeWhole() {
+    const button = makeButton("al-copy", "", "", () => show(answer.classList.toggle("is-whole")));
+    const show = (isWhole) => {
+      button.textContent = isWhole ? __("Show less") : __("Show all");
+      button.setAttribute("aria-expanded", String(isWhole));
+    };
+    show(answer.classList.contains("is-whole"));
+    return button;
+  }
+
   const stopListening = host.listen((message) => {
     if (message.kind !== "beside") return;
     const { what, run, place, problem } = message;
@@ -483,14 +526,19 @@ function makeBeside(host, { nameOf, onOpen }) {
   return {
     above,
     below,
-    notices,
+    forgotten,
     bar,
     said,
     answer,
     show({ line, others, answer: last }) {
       const known = [...notices.children].map((notice) => notice.dataset.run).join();
-      if (known !== (others || []).map(({ run }) => run).join()) notices.replaceChildren(...(others || []).map(makeNotice));
-      notices.hidden = !notices.children.length;
+      if (known !== (others || []).map(({ run }) => run).join()) {
+        notices.replaceChildren(...(others || []).map(makeNotice));
+        const count = notices.children.length;
+        forgotten.hidden = !count;
+        forgotten.open = counted.hidden = count === 1;
+        counted.textContent = __("%1 other runs of this pipeline wait for an answer", count);
+      }
       const isOver = Boolean(line.is_ended && host.get("has_beside"));
       bar.hidden = !isOver;
       resume.hidden = line.status !== "interrupted" || opened.has("resume");
@@ -500,6 +548,7 @@ function makeBeside(host, { nameOf, onOpen }) {
         answer.dataset.text = text;
         const label = __("The answer of %1", nameOf(node));
         answer.replaceChildren(makeText(text, 0, { name: label, shown, modes }));
+        if (text.length > SHORT_ANSWER || text.split("\n").length > 2) answer.querySelector(".al-text-buttons").prepend(makeWhole());
       }
     },
     close: stopListening,

@@ -2,7 +2,7 @@
 // events. Everything is in the value `replay`; nobody is asked, but for a stage's texts where they are not there.
 
 import { makeBeneath } from "./beneath.js";
-import { makeDrawing, spokenState } from "./drawing.js";
+import { isFlat, makeDrawing, spokenState } from "./drawing.js";
 import { asWidget } from "./host.js";
 import { makeIcon } from "./icons.js";
 import { makeInspector } from "./inspector.js";
@@ -63,12 +63,15 @@ export function showReplay(host, el) {
 
   const drawing = makeDrawing(host.get("svg"), host.get("marks"), { onNode: select, now: clock });
   const inspector = makeInspector({ onClose: () => select(null), onAsk: ask, onAct: act, opensItems: host.isLive });
-  const stage = make("div", "ar-stage", [drawing.element, inspector.element]);
   const scrubber = makeScrubber({ onSeek: (n) => seek(n), onStage: stepStage, onPlay: (n) => player.toggle(n) });
   const player = makePlayer({ timeOf, advance: (n) => show(n), onChange: (mode) => scrubber.setPlaying(mode) });
   const context = makeContextTable();
   const beneath = makeBeneath(host);
-  root.append(stage, scrubber.element, context.element, beneath.element);
+  const side = make("div", "ar-side", [scrubber.element, inspector.element, context.element]);
+  const stage = make("div", "ar-stage", [drawing.element, side]);
+  stage.classList.toggle("is-flat", isFlat(drawing.size));
+  stage.style.setProperty("--ar-width", `${drawing.size.width}px`);
+  root.append(stage, beneath.element);
   scrubber.addModes(player.modes, player.setMode);
   el.append(root);
 
@@ -121,6 +124,8 @@ export function showReplay(host, el) {
     selectedVisit = -1;
     followSelected();
     inspector.element.scrollIntoView({ block: "nearest" });
+    const isSheet = getComputedStyle(inspector.element).position === "sticky"; // in a narrow place it lies over the drawing
+    if (isSheet) drawing.uncover(selected, scrubber.element, inspector.element);
   }
 
   // What a page without a kernel has of a visit; the list of its node's visits is there once.
@@ -487,7 +492,8 @@ function makeScrubber({ onSeek, onStage, onPlay }) {
       slider.setAttribute("aria-valuetext", __("%1 of %2: %3", n, count, said));
       words.textContent = said;
       place.textContent = `${n} / ${count}`;
-      time.textContent = `${seconds(frame ? frame.at : 0)} / ${time.dataset.whole || seconds(0)}`;
+      const [reached, whole] = [seconds(frame ? frame.at : 0), time.dataset.whole || seconds(0)];
+      time.textContent = reached === whole ? whole : `${reached} / ${whole}`;
     },
   };
 }

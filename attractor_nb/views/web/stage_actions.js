@@ -1,5 +1,6 @@
-// What can be done with the stage that is looked at: fork, rewind, pin, save. Each button shows the call that does the same,
-// and says why where it is off. `onAct(request)` sends a request; what comes of it comes back through `answer`.
+// What can be done with the stage that is looked at: fork, rewind, pin, save. The tooltip of a button has the call that does the
+// same, or the reason where it is off, which a click also shows. `onAct(request)` sends a request; what comes of it comes back
+// through `answer`.
 
 import { make, makeButton, newKey, onCommandEnter } from "./parts.js";
 import { makeCopy } from "./texts.js";
@@ -13,14 +14,13 @@ const SLOW_ANSWER_MS = 1500;
 const MAX_MESSAGE_CHARACTERS = 20000; // model/instruction.py
 
 export function makeStageActions(onAct) {
-  const bar = make("div", "as-buttons");
-  const why = make("p", "as-why");
-  const panel = make("div", "as-panel", "", { hidden: true });
-  const element = make("section", "as-actions", [bar, why, panel], { "aria-label": __("Actions for this stage"), hidden: true });
+  const bar = make("div", "as-actions", "", { role: "group", "aria-label": __("Actions for this stage"), hidden: true });
+  const panel = make("section", "as-panel", "", { hidden: true });
 
   const makeAction = (name) => {
     const button = makeButton("al-button as-button", "", "", () => {
       if (button.getAttribute("aria-disabled") !== "true") choose(name);
+      else if (!form) say({ words: actions[name].why });
     });
     bar.append(button);
     return button;
@@ -37,26 +37,36 @@ export function makeStageActions(onAct) {
   const name = () => `${place.node}@${place.visit}@${place.branch}`;
 
   function showButtons() {
+    const isFailed = place.status === "fail";
     const words = {
-      fork: actions.prompt === null ? __("Fork from here") : __("Edit prompt and fork from here"),
-      rewind: __("Rewind to before this stage"),
-      pin: actions.is_pinned ? __("Unpin this answer") : __("Pin this answer"),
-      save: actions.save ? __("Save as row in %1", actions.save.file) : "",
+      fork: [__("Fork"), wordsOfFork(isFailed)],
+      rewind: [__("Rewind"), wordsOfRewind(isFailed)],
+      pin: actions.is_pinned ? [__("Unpin"), __("Unpin this answer")] : [__("Pin"), __("Pin this answer")],
+      save: [__("Save as row"), actions.save ? __("Save as row in %1", actions.save.file) : ""],
     };
+    buttons.pin.hidden = !actions.pin || (isFailed && !actions.is_pinned); // nobody keeps an answer that failed
     buttons.save.hidden = !actions.save;
-    const reasons = new Map();
-    for (const [each, button] of Object.entries(buttons)) {
-      if (!actions[each]) continue;
-      const reason = actions[each].why;
-      button.textContent = words[each];
-      button.title = reason || actions[each].call;
-      button.setAttribute("aria-disabled", String(Boolean(reason)));
-      if (reason) reasons.set(reason, [...(reasons.get(reason) || []), words[each]]);
+    for (const [each, button] of Object.entries(buttons).filter(([, one]) => !one.hidden)) {
+      const { why, call } = actions[each];
+      const [short, whole] = words[each];
+      button.textContent = isFailed || actions.at ? whole : short;
+      button.setAttribute("aria-label", whole);
+      button.title = why || `${whole}: ${call}`;
+      button.setAttribute("aria-disabled", String(Boolean(why)));
       if (each === "fork" || each === "rewind") button.setAttribute("aria-expanded", String(opened === each));
     }
-    const said = [...reasons].map(([reason, which]) => (which.length === 3 ? reason : `${which.join(", ")}: ${reason}`));
-    why.replaceChildren(...said.map((line) => make("span", "", line)));
-    why.hidden = !said.length;
+  }
+
+  // `actions.at` is where a run goes back for a stage of a branch or a child run.
+  function wordsOfFork(isFailed) {
+    if (actions.at) return __("Fork from %1", actions.at);
+    if (actions.prompt === null) return __("Fork from here");
+    return isFailed ? __("Fix the prompt and rerun from here") : __("Edit prompt and fork from here");
+  }
+
+  function wordsOfRewind(isFailed) {
+    if (actions.at) return __("Rerun from %1", actions.at);
+    return isFailed ? __("Rerun this stage") : __("Rewind to before this stage");
   }
 
   function choose(each) {
@@ -88,12 +98,12 @@ export function makeStageActions(onAct) {
     clearTimeout(timer);
     if (form) form.setBusy(true);
     timer = setTimeout(() => say({ words: ACTION_BUSY }, form), SLOW_ACTION_MS);
-    onAct({ ...place, ...request });
+    onAct({ ...place, ...(actions.at ? { at: actions.at } : {}), ...request });
   }
 
   function makeForkForm() {
     const box = makeForm({
-      words: actions.prompt === null ? __("A run of its own begins just before %1.", place.node) : "",
+      words: actions.prompt === null ? __("A run of its own begins just before %1.", actions.at || place.node) : "",
       go: __("Fork and run"),
       aside: ASIDE.fork,
       onGo: () => {
@@ -130,7 +140,7 @@ export function makeStageActions(onAct) {
   }
 
   function makeRewindForm() {
-    const where = place.visit ? __("%1, visit %2", place.node, place.visit) : place.node;
+    const where = actions.at ? actions.at : place.visit ? __("%1, visit %2", place.node, place.visit) : place.node;
     const box = makeForm({
       words: __("The run goes back to just before %1, and continues from there. %2", where, NOT_LOST),
       go: __("Rewind and run"),
@@ -157,12 +167,14 @@ export function makeStageActions(onAct) {
   }
 
   return {
-    element,
+    element: bar,
+    panel,
     // What can be done with a stage that is shown; null for nothing.
     show(found, about) {
-      const { node, visit, branch = "" } = about || {};
+      const { node, visit, branch = "", status = "" } = about || {};
       const isSame = place && about && place.node === node && place.visit === visit && place.branch === branch;
-      element.hidden = !found;
+      bar.hidden = !found;
+      if (!found) panel.hidden = true;
       if (!isSame) {
         clearTimeout(timer);
         opened = "";
@@ -170,7 +182,7 @@ export function makeStageActions(onAct) {
         panel.hidden = true;
         panel.replaceChildren();
       }
-      place = about ? { node, visit, branch } : null;
+      place = about ? { node, visit, branch, status } : null;
       actions = found;
       if (!found) return;
       showButtons();
@@ -179,7 +191,7 @@ export function makeStageActions(onAct) {
     // What came of a request about the stage that is shown.
     answer(message) {
       if (!place || message.node !== place.node || (message.visit ?? null) !== (place.visit ?? null)) return;
-      actions = message.actions;
+      actions = message.actions || actions;
       if (message.said || message.problem) {
         clearTimeout(timer);
         if (form) form.setBusy(false);
@@ -227,7 +239,7 @@ function makeForm({ words, go, aside, onGo, onAside }) {
     element,
     top,
     go: goButton,
-    showCall: (call) => callLine.replaceChildren(makeCallLine(call)),
+    showCall: (call) => callLine.replaceChildren(...(call ? [makeCallLine(call)] : [])),
     setBusy(isBusy) {
       goButton.setAttribute("aria-disabled", String(isBusy));
       goButton.textContent = isBusy ? __("Starting…") : go;
@@ -247,7 +259,7 @@ export function makeCallLine(call) {
 }
 
 // A call with another prompt: a JSON text is a text of Python, too.
-const withPrompt = (call, prompt) => call.replace(/\)$/, () => `, prompt=${JSON.stringify(prompt)})`);
+const withPrompt = (call, prompt) => call && call.replace(/\)$/, () => `, prompt=${JSON.stringify(prompt)})`);
 
 // A field in the inspector of a model stage that can still be told something. `onTell(request)` sends the message;
 // what comes of it comes back through `answer`. What was begun stays with its stage.

@@ -15,9 +15,12 @@ const ROOM = { least: 360, most: 900, part: 0.7 }; // height of a frame, in px a
 const PAN_PX = 60;
 const DRAG_PX = 4;
 const UNCOVER_PX = 12;
+const LEAST_BELOW_PX = 140; // of what is below a drawing, that stays in sight
+const STRIP_PX = 36; // at the lower edge of a frame, for the tools of a drawing that has no corner for them
 
-// Puts a drawing into a frame. `before` is what was seen of the drawing that it takes the place of (`look`).
-export function makeViewport(frame, svg, before = null) {
+// Puts a drawing into a frame. `before` is what was seen of the drawing that it takes the place of (`look`);
+// `isCrowded()` says, of a drawing that is in its place, that its tools would cover a node in each corner.
+export function makeViewport(frame, svg, before = null, isCrowded = () => false) {
   const box = svg.viewBox ? svg.viewBox.baseVal : null;
   let size = { width: (box && box.width) || 340, height: (box && box.height) || 120 };
   const sheet = make("div", "ad-sheet", [svg]);
@@ -55,6 +58,7 @@ export function makeViewport(frame, svg, before = null) {
     isPlaced = true;
     isFitted = wholeScale >= READABLE && (!before || before.isFitted);
     resize(before && !before.isFitted ? before.scale : first);
+    if (isCrowded()) frame.style.height = `${frame.offsetHeight + STRIP_PX}px`;
     if (!before || before.isFitted) return;
     frame.scrollLeft = before.left;
     frame.scrollTop = before.top;
@@ -91,11 +95,15 @@ export function makeViewport(frame, svg, before = null) {
     frame.scrollBy({ left: x, top: y, behavior: isStill ? "instant" : "smooth" });
   }
 
-  // Moves an element out from under another one that lies over what scrolls, at its upper edge: by the frame as far as
-  // that goes, then by whatever holds the frame and scrolls.
-  function uncover(element, cover) {
-    let hidden = cover.getBoundingClientRect().bottom + UNCOVER_PX - element.getBoundingClientRect().top;
-    for (let holder = frame; holder && hidden > 0; holder = holder.parentElement) {
+  // Moves an element out from under others that lie over what scrolls, one at its upper edge, one at its lower: by the
+  // frame as far as that goes, then by whatever holds the frame and scrolls.
+  function uncover(element, above, below) {
+    const [inside, upper, lower] = [element, above, below].map((one) => one.getBoundingClientRect());
+    const isUnder = lower.left < inside.right && inside.left < lower.right;
+    let hidden = Math.max(0, upper.bottom + UNCOVER_PX - inside.top);
+    if (hidden && isUnder) hidden = Math.max(0, Math.min(hidden, window.innerHeight - LEAST_BELOW_PX - lower.top));
+    else if (isUnder) hidden = Math.min(0, lower.top - UNCOVER_PX - inside.bottom);
+    for (let holder = frame; holder && Math.abs(hidden) >= 1; holder = holder.parentElement) {
       const was = holder.scrollTop;
       holder.scrollTop -= hidden;
       hidden -= was - holder.scrollTop;

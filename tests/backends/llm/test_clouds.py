@@ -9,6 +9,7 @@ import pytest
 
 from attractor_nb import Pipeline, ProviderBackend
 from attractor_nb.errors import OptionError, TerminalError
+from attractor_nb.extras import install_command
 from attractor_nb.model.graph import Node
 
 KEY, GEMINI = "planted-azure-0123456789", "planted-gemini-0123456789"
@@ -144,5 +145,5 @@ def test_a_client_that_is_not_installed_is_said_before_the_run(tmp_path):
     pipeline = Pipeline(SOURCE.format("bedrock:amazon.nova-pro-v1:0"))
     with pytest.raises(OptionError, match="needs boto3, which is not installed") as caught:
         pipeline.run(wait=True, backend="llm", logs_root=tmp_path / "run")
-    assert caught.value.hint == "pip install 'attractor-nb[bedrock]'"
+    assert caught.value.hint == install_command("bedrock")
     assert not (tmp_path / "run").exists()

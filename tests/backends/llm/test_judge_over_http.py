@@ -5,7 +5,7 @@ import json
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.evaluation.judge import judge
+from attractor_nb.evaluation import judge
 
 TEXT = """digraph answering {
     inputs="ticket"

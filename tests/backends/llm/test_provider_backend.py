@@ -11,6 +11,7 @@ from attractor_nb import Context, Pipeline, ProviderBackend, Usage
 from attractor_nb.backends import resolve_backend
 from attractor_nb.backends.llm.metered_requests import PacedText, price_of
 from attractor_nb.errors import OptionError, RetryableError, TerminalError
+from attractor_nb.extras import install_command
 from attractor_nb.model.calls.providers import read_model
 from attractor_nb.model.graph import Node
 from attractor_nb.testing import ManualClock
@@ -215,7 +216,7 @@ def test_without_the_extra_it_is_said_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pydantic_ai", None)
     with pytest.raises(OptionError, match="pydantic_ai, which is not installed") as caught:
         resolve_backend("llm")
-    assert caught.value.hint == "pip install 'attractor-nb[llm]'"
+    assert caught.value.hint == install_command("llm")
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ class DrawnEdge:
     weight: int = 0
     is_default: bool = False
     is_restart: bool = False
+    max_taken: int = 0
 
     def text(self) -> str:
         """As DOT writes it."""
@@ -43,6 +44,8 @@ class DrawnEdge:
             attrs["default"] = "true"
         if self.is_restart:
             attrs["loop_restart"] = "true"
+        if self.max_taken:
+            attrs["max_taken"] = self.max_taken
         return f"{self.source} -> {self.target}{_listed(attrs)}"
 
 
@@ -147,7 +150,10 @@ def _leaving(chance: random.Random, node: DrawnNode, following: str, targets: li
     if node.kind == "gate":
         labels = ("yes", "no", "later", "never")
         wanted = dict.fromkeys([following, *others])
-        return [DrawnEdge(node.id, target, label=label) for label, target in zip(labels, wanted, strict=False)]
+        return [
+            DrawnEdge(node.id, target, label=label, max_taken=_bound(chance, target, following))
+            for label, target in zip(labels, wanted, strict=False)
+        ]
     edges: list[DrawnEdge] = []
     for position, target in enumerate(dict.fromkeys([following, *others])):
         is_guarded = chance.random() < (0.75 if node.kind == "diamond" else 0.35 if position else 0.15)
@@ -161,9 +167,15 @@ def _leaving(chance: random.Random, node: DrawnNode, following: str, targets: li
                 weight=chance.choice((0, 0, 0, 1, 5)),
                 is_default=not clauses and chance.random() < 0.1,
                 is_restart=position > 0 and target != "done" and chance.random() < 0.08,
+                max_taken=_bound(chance, target, following),
             )
         )
     return edges
+
+
+def _bound(chance: random.Random, target: str, following: str) -> int:
+    """The number of times that a run may take an edge; 0 for any number."""
+    return chance.randint(1, 2) if chance.random() < (0.05 if target == following else 0.25) else 0
 
 
 def _clause(chance: random.Random) -> Clause:

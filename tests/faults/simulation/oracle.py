@@ -16,7 +16,7 @@ from attractor_nb.model.events import PipelineCompleted, PipelineFailed
 from attractor_nb.runtime.handles.recorded_state import StoredValues, restored_context, restored_state
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX
 from attractor_nb.storage.run_directory import VISITS_NAME
-from tests.faults.simulation.rules import judge, left_unsatisfied, wrong_counts
+from tests.faults.simulation.rules import Walk, judge, wrong_counts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -81,15 +81,14 @@ def wrong_sight(scene: LifeScene, plan: Plan, before: Sight, sight: Sight, bound
     is_new = sight.ended != before.ended
     reached = sight.ended.bound if is_new and isinstance(sight.ended, PipelineFailed) else ""
     previous: RunState | None = None
-    stale: set[str] = set()
+    walk = Walk()
     for place in sight.places:
         stored = place.stored
         if [event.sequence for event in stored.events] != list(range(1, len(stored.events) + 1)):
             wrong.append("the sequence numbers have gaps")
         if stored.is_owned:
             wrong.append("it is still owned")
-        walk, found = judge(scene.graph, place.way, stale)
-        stale = left_unsatisfied(walk)
+        walk, found = judge(scene.graph, place.way, walk)
         is_last = place is sight.places[-1]
         wrong += [*found, *wrong_counts(walk, bounds, reached if is_last else "")]
         short = restored_state(plan, stored, _beginning(previous))

@@ -34,6 +34,7 @@ class Walk:
         statuses: The last status of each node that was not skipped.
         stale: Gates to be executed again, and what had failed before a restart.
         redirects: How often gates sent the run back.
+        taken: How often each edge was taken, by its position in the graph.
     """
 
     context: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -42,17 +43,18 @@ class Walk:
     statuses: dict[str, str] = field(default_factory=dict[str, str])
     stale: set[str] = field(default_factory=set[str])
     redirects: int = 0
+    taken: Counter[int] = field(default_factory=Counter[int])
 
 
-def judge(graph: DrawnGraph, way: list[Event], stale: set[str]) -> tuple[Walk, list[str]]:
+def judge(graph: DrawnGraph, way: list[Event], before: Walk) -> tuple[Walk, list[str]]:
     """Walk along the events of a directory; where they take us, and what is wrong with them.
 
     Args:
         graph: The graph.
         way: The events.
-        stale: What was unsatisfied in the directory before a restart (ruling 45).
+        before: The walk in the directory before a restart: what was unsatisfied there (ruling 45) and taken.
     """
-    walk, wrong = Walk(stale=set(stale)), list[str]()
+    walk, wrong = Walk(stale=left_unsatisfied(before), taken=before.taken.copy()), list[str]()
     commits = {id(event) for event in commits_of(way)}
     expected: str | None = None
     for event in way:
@@ -66,6 +68,8 @@ def judge(graph: DrawnGraph, way: list[Event], stale: set[str]) -> tuple[Walk, l
                     f" {event.route}, and the rules say {expected!r}"
                 )
             wrong += _wrong_edge(graph, event)
+            if event.edge is not None:
+                walk.taken[event.edge] += 1
         elif isinstance(event, StageEnd):  # an attempt that is tried again
             walk.context.update(event.context)
         elif isinstance(event, GoalGateUnsatisfied):
@@ -94,7 +98,10 @@ def _step(graph: DrawnGraph, walk: Walk, event: StageEnd) -> str:
 
 def _targets(graph: DrawnGraph, walk: Walk, name: str, status: str, suggested: tuple[str, ...]) -> Iterator[str]:
     """The possible targets of a stage, best first."""
-    edges = sorted(graph.leaving(name), key=lambda edge: (-edge.weight, edge.target, edge.label))
+    left = [edge for index, edge in enumerate(graph.edges) if not 0 < edge.max_taken <= walk.taken[index]]
+    edges = sorted(
+        [edge for edge in left if edge.source == name], key=lambda edge: (-edge.weight, edge.target, edge.label)
+    )
     guarded, free = [edge for edge in edges if edge.clauses], [edge for edge in edges if not edge.clauses]
     is_diamond, is_own = graph.nodes[name].kind == "diamond", "conditional_outcome" in graph.attrs
     has_failed = status == "fail" or (is_diamond and walk.seen[0] == "fail" and not guarded and not is_own)

@@ -95,7 +95,7 @@ def test_one_error_reports_them_all() -> None:
 @pytest.mark.parametrize(
     ("text", "lines", "edges"),
     [
-        pytest.param('a [label="Plan]\nb [prompt="Do it", x="1"]\nc -> d\ne -- f', [2, 4], 1, id="quote missing at a line's end"),
+        pytest.param('a [label="Plan]\nb [prompt="Do it", x="1"]\nc -> d\ne -- f', [1, 4], 1, id="quote missing at a line's end"),
         pytest.param('a [prompt="Say 5" nails\nthem"]\nc -> d\ne => f', [1, 4], 1, id="quote inside a string of two lines"),
         pytest.param('a [prompt="one\nSay "hi to\nevery one\nbye"]\nc -> d\nd -> a', [2], 2, id="quote inside a long text"),
         pytest.param('a [\nlabel="x",\nprompt="y"\nb [label="z"]\nc -> d\ne - f', [1, 6], 1, id="bracket missing"),

@@ -1,0 +1,140 @@
+"""A failed run in a bare page and on the server's page: it opens its failed stage, with all that is needed to fix it."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from attractor_nb import Pipeline, Run
+from attractor_nb.pipeline.run_actions import InspectorActions
+from attractor_nb.studio.inspect.inspect_run import answer_inspection
+from attractor_nb.views.drawings.drawing import MARK_PATHS
+from attractor_nb.views.drawings.svg import render_svg
+from attractor_nb.views.summary_line import status_line
+from tests.browser.conftest import LOOKS, folder_of_pictures
+
+pytestmark = pytest.mark.browser
+
+LIVE = "showLiveRun(host, el, shareStates(host))"
+TEXT = """digraph import_table {{ start [shape=Mdiamond] done [shape=Msquare]
+  plan [label="Plan the import", prompt="Plan it"] load [label="Load the table", {}] check [label="Check it", prompt="Check it"]
+  start -> plan -> load -> check -> done }}"""
+
+
+def look_up(table):
+    value = table["found"]
+    return table["missing"], value
+
+
+class Load:
+    """A handler that fails in the user's own code."""
+
+    def execute(self, node, context, graph, logs_root):
+        return look_up({"found": 1})
+
+
+KINDS = {
+    "function": "type=mine",
+    "command": 'shape=parallelogram, tool_command="seq 1 30; echo no such table >&2; exit 1"',
+    "schema": 'prompt="Load it", response_schema="{\\"type\\": \\"object\\"}"',
+}
+
+
+def failed_run(root, kind):
+    text = TEXT.format(KINDS[kind])
+    run = Pipeline(text, handlers={"mine": Load()} if kind == "function" else {}).run(
+        logs_root=root / kind, backend=lambda prompt: "The table has 3 columns.\nIt is loaded."
+    )
+    run.result(60)
+    return run
+
+
+def answered(view, run):
+    """Answer what the view asks, as the kernel would."""
+    actions = InspectorActions(run)
+    for request in view.sent:
+        if request["kind"] == "inspect":
+            view.tell(**json.loads(json.dumps(actions.with_actions(answer_inspection(run, request)))))
+
+
+def open_failed(open_view, run, **window):
+    line = status_line(run.view, run.graph, started=0.0, now=time.time())
+    states = run.view.to_plain() | {"line": line, "tails": {}}
+    values = {"svg": render_svg(run.graph), "marks": MARK_PATHS, "caption": "import", "states": states}
+    view = open_view("live_view", LIVE, **values, **window)
+    answered(view, run)
+    return view
+
+
+@pytest.mark.kind("a browser")
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_a_failed_run_opens_its_failed_stage_by_itself(open_view, tmp_path, kind):
+    run = failed_run(tmp_path, kind)
+    view = open_failed(open_view, run)
+    page = view.page
+    failure = page.locator(".al-failure")
+    assert page.locator(".al-inspector-title").text_content() == "Load the table (load)"
+    assert failure.locator(".al-failure-words").text_content().startswith("load failed: ")
+    assert "A rewind to load runs it again" in failure.locator(".al-failure-resume").text_content()
+    buttons = page.locator(".as-buttons .as-button:visible").all_text_contents()
+    if kind == "function":
+        assert failure.locator(".al-code.is-failed").text_content().strip().endswith('return table["missing"], value')
+        assert failure.locator(".al-code").count() == 5
+        assert not failure.locator("details").first.evaluate("one => one.open")
+    elif kind == "command":
+        assert failure.locator("pre").all_text_contents() == ["\n".join(map(str, range(23, 31))), "no such table"]
+    else:
+        assert buttons[0] == "Fix the prompt and rerun from here"
+        assert failure.locator("pre").first.text_content().endswith("It is loaded.")
+    assert "Rerun this stage" in buttons
+    assert page.evaluate("() => document.activeElement === document.body"), "it takes no focus"
+    assert view.console == []
+
+
+def test_a_stage_that_is_open_stays_open_when_the_run_fails(open_view, tmp_path):
+    run = failed_run(tmp_path, "command")
+    states = {"nodes": {"plan": {"status": "success", "visits": 1}}, "line": {"status": "running"}, "tails": {}}
+    view = open_view("live_view", LIVE, svg=render_svg(run.graph), marks=MARK_PATHS, caption="d", states=states)
+    view.page.locator("[data-node=plan]").click()
+    view.tell(kind="delta", nodes={"load": {"status": "fail"}}, line=status_line(run.view, run.graph, started=0, now=1))
+    assert view.sent[-1] == {"kind": "inspect", "node": "plan"}
+    assert view.page.locator(".al-inspector-title").text_content() == "Plan the import (plan)"
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=lambda look: look.name)
+def test_pictures_of_failures(open_view, tmp_path, look):
+    for kind in KINDS:
+        run = failed_run(tmp_path, kind)
+        view = open_failed(open_view, run, width=look.width, height=look.height, dark=look.is_dark, scale=1)
+        view.shoot(f"failure-{kind}-{look.name}")
+        assert view.console == []
+
+
+@pytest.mark.kind("a browser")
+def test_the_servers_page_opens_the_failed_stage_and_reruns_it(serve_page, driver, tmp_path):
+    failing = tmp_path / "fail"
+    failing.touch()
+    command = f"test ! -e {failing} || {{ echo no such table >&2; exit 1; }}"
+    text = TEXT.format(f'shape=parallelogram, tool_command="{command}"')
+    run = Pipeline(text).run(logs_root=tmp_path / "runs" / "one", backend="simulated")
+    run.result(60)
+    address = serve_page(tmp_path / "runs")
+    with driver.new_page(width=1366, height=768) as page:
+        page.goto(address)
+        page.locator("text=one").first.click()
+        words = page.locator(".al-failure-words")
+        words.wait_for()
+        assert "exit code 1: no such table" in words.text_content()
+        assert "Rerun this stage" in page.locator(".as-button:visible").all_text_contents()
+        page.screenshot(path=str(folder_of_pictures() / "failure-page.png"))
+        failing.unlink()
+        page.get_by_role("button", name="Rerun this stage").click()
+        page.get_by_role("button", name="Rewind and run").click()
+        trust = page.get_by_role("button", name="Trust these commands and resume")
+        trust.or_(page.locator(".al-line[data-status=success]")).first.wait_for()
+        if trust.is_visible():
+            trust.click()
+        page.locator(".al-line[data-status=success]").wait_for()
+    assert Run.load(run.logs_root).view.status == "success"
