@@ -42,6 +42,7 @@ class KeptState(Record, frozen=True, kw_only=True, omit_defaults=False):
     stale_gates: list[str]
     failed_in: dict[str, list[str]] = msgspec.field(default_factory=no_values)
     skipped: tuple[str, ...] = ()
+    last_step: int = 0
     redirects: int
     restarts: int
     elapsed_seconds: float

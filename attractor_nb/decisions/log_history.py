@@ -118,7 +118,7 @@ def missing_visit(points: Sequence[Point], counted: Iterable[Event], node_id: st
     visited = list(dict.fromkeys(event.name for event in started))
     listed = ", ".join(visited[:MAX_LISTED]) + (" …" if len(visited) > MAX_LISTED else "")
     return RunError(
-        f"the run never visited {node_id}, so there is no place before it",
+        f"the run never visited {node_id}",
         hint=f"visited: {listed}" if listed else "nothing was visited yet: resume the run",
     )
 

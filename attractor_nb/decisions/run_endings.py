@@ -157,7 +157,18 @@ def is_restart_due(plan: Plan, state: RunState) -> bool:
     return state.incoming_edge is not None and plan.edges[state.incoming_edge].is_restart
 
 
-def restart_end(plan: Plan, state: RunState, target: str) -> RunEnd:
+def due_end(plan: Plan, state: RunState) -> RunEnd | None:
+    """The end that is due before a further stage: a restart, or that of a run of a single stage; else None.
+
+    That run ends as its stage did. A failure that an edge routes on would not have failed the whole run.
+    """
+    if state.is_single_stage_done:
+        is_routed = bool(state.next_node) and state.last_route not in JUMPS
+        return RunEnd(is_success=True) if is_routed else dead_end(state)
+    return _restart_end(plan, state, state.next_node) if is_restart_due(plan, state) else None
+
+
+def _restart_end(plan: Plan, state: RunState, target: str) -> RunEnd:
     """The end that begins a fresh run at ``target``, unless there were too many of them."""
     if state.restarts >= plan.bounds.max_restarts:
         where = RunPosition(state.completed, target)

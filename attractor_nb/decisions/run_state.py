@@ -210,6 +210,8 @@ class RunState(msgspec.Struct, eq=False):
     stale_gates: set[str] = set()
     #: Of each node the branch paths in which its latest execution was no success (ruling 45).
     failed_in: dict[str, list[str]] = {}
+    #: Number of committed stages at which a run of a single stage ends; 0 for any other run.
+    last_step: int = 0
     redirects: int = 0  #: Number of redirects by goal gates.
     restarts: int = 0  #: Number of ``loop_restart`` edges that led here.
     usage: Usage = Usage()  #: Usage of all attempts of all stages.
@@ -261,6 +263,11 @@ class RunState(msgspec.Struct, eq=False):
             return None
         outer = self.root.branches.open.get(enclosing(self.branch))
         return self.root if outer is None else outer.state
+
+    @property
+    def is_single_stage_done(self) -> bool:
+        """True if this is a run of a single stage, and that is committed."""
+        return 0 < self.last_step <= len(self.completed)
 
     @property
     def steps(self) -> int:
@@ -389,6 +396,7 @@ class RunState(msgspec.Struct, eq=False):
             self._carry(event.carried)
         if isinstance(event, PipelineForked):  # what its parent spent is its parent's
             self.usage, self.usage_by_node, self.elapsed_seconds = Usage(), {}, 0.0
+            self.last_step = len(self.completed) + 1 if event.is_single_stage else 0
         if isinstance(event, PipelineForked | PipelineRewound):
             remember_keys(self.recent_keys, event.context)
 

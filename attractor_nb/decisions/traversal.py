@@ -38,9 +38,9 @@ from attractor_nb.decisions.run_endings import (
     bound_reached,
     branch_refused,
     dead_end,
+    due_end,
     end_or_redirect,
     is_restart_due,
-    restart_end,
     same_failure_end,
     spending_reached,
     unseen_spending,
@@ -76,13 +76,13 @@ def traverse(
     """
     walk = _Walk(plan, state, context, run_id, uniform)
     while True:
+        if end := due_end(plan, state):
+            return end
         if not state.next_node:
             end = yield from end_or_redirect(plan, state, dead_end(state))
             if end is not None:
                 return end
             continue
-        if is_restart_due(plan, state):
-            return restart_end(plan, state, state.next_node)
         planned = eligible(plan, plan.nodes[state.next_node], state.taken)
         if end := same_failure_end(state, planned.id) or bound_reached(plan, state, planned.id):
             return end

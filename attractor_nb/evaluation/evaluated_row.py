@@ -60,10 +60,12 @@ class EvaluatedRow:
             for score in scores
             if (score.state == state if state else is_bad(score))
         )
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(filter(None, found)))
 
     def _reason(self, column: str, score: Score) -> str:
         if not score.reason:
+            if score.state == SCORED and not is_bad(score):
+                return ""
             return f"{column} is {'false' if score.state == SCORED else score.state}"
         return f"{column}: {score.reason}" if len(self.scores) > 1 and score.state != FAILED else score.reason
 
@@ -100,6 +102,21 @@ def dots(row: EvaluatedRow) -> str:
         is_missing = any(score.state == UNMEASURED for score in scores)
         found.append(NOTHING if is_missing else _DOTS[not any(is_bad(score) for score in scores)])
     return "".join(found)
+
+
+def row_words(row: EvaluatedRow, state: str = "") -> dict[str, str]:
+    """The first words of a row's output, expected answer and reasons.
+
+    Args:
+        row: The row.
+        state: The state of the scores whose reasons are given; empty for those that are not good.
+    """
+    output = next((output for output in row.outputs if output is not None), None)
+    return {
+        "output": short_text(output),
+        "expected": "" if row.row.expected is None else short_text(row.row.expected),
+        "reason": first_words(one_line("; ".join(row.reasons(state))), 2 * VALUE_CHARS),
+    }
 
 
 def short_text(value: object) -> str:

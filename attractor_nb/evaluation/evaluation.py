@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import OptionError
 from attractor_nb.evaluation.columns import ScoreColumn, columns_of
-from attractor_nb.evaluation.evaluated_row import VALUE_CHARS, EvaluatedRow, dots, short_text
+from attractor_nb.evaluation.evaluated_row import EvaluatedRow, dots, row_words
 from attractor_nb.evaluation.evaluation_page import evaluation_page
 from attractor_nb.evaluation.gate_numbers import gate_number, gate_numbers
 from attractor_nb.evaluation.on_graph import Confusion, EvaluationGraph, confusion_of, graph_of
@@ -33,7 +33,6 @@ from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.storage.map_directory import continue_call, inputs_hash
 from attractor_nb.views.display import Displayed
 from attractor_nb.views.row_table import no_text
-from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import cost_text, price_text
 from attractor_nb.views.table import Column, Table, one_line, required_pandas, stacked_html
 
@@ -68,6 +67,7 @@ class Evaluation(Displayed):
     repeat: int  #: Runs of each row.
     output: Any  #: The output that is judged: a context key, or a function of a run.
     cells: Mapping[int, Sequence[Score]] = field(repr=False)  #: Scores by number of the map's row.
+    only: str = ""  #: The stage that was executed anew in stored runs; empty for whole runs.
     directory: Path | None = None  #: Its directory, with its scores; None for one of runs that existed.
 
     @cached_property
@@ -176,7 +176,7 @@ class Evaluation(Displayed):
         is_drawn = has_graph and (graph or any(column.kind == "pass/fail" for column in self.scores.values()))
         drawn = graph_of(self.map, self.rows, self._pass_column(None)) if is_drawn else None
         name = self.map.pipeline.graph.label or self.map.pipeline.name
-        scores = replace(self._scores_table(), notes=[words for words in (self._price(),) if words])
+        scores = replace(self.scores_table, notes=[words for words in (self._price(),) if words])
         return evaluation_page(name, self.headline(), scores, list(self), drawn, key_of=key_of)
 
     def confusion(self, at: str, field: str = "expected") -> Confusion:
@@ -256,7 +256,7 @@ class Evaluation(Displayed):
 
     def to_markdown(self) -> str:
         """The verdict, the scores and the failures as Markdown, for a pull request."""
-        parts = [f"**{self.headline()}**", markdown_table(self._scores_table())]
+        parts = [f"**{self.headline()}**", markdown_table(self.scores_table)]
         parts += [f"{table.headline}\n\n{markdown_table(table)}" for table in self._row_tables()]
         return "\n\n".join(parts) + "\n"
 
@@ -297,13 +297,16 @@ class Evaluation(Displayed):
     def headline(self) -> str:
         """The verdict in one line: each score with its 95 % interval."""
         size = counted(len(self.rows), "row") + (f" \N{MULTIPLICATION SIGN} {self.repeat}" if self.repeat > 1 else "")
+        size += f" of {self.only} alone" if self.only else ""
         columns = sorted(self.scores.values(), key=lambda column: column.kind != "pass/fail")
         scores = [f"{column.name} {estimate_words(column)}" for column in columns[:_MOST_SCORES]]
         missing = max((column.unmeasured for column in self.scores.values()), default=0)
         parts = [size, *scores, f"{missing:,} unmeasured" if missing else "", one_line(self.map.mark)]
         return "   ".join(filter(None, parts))
 
-    def _scores_table(self) -> Table:
+    @property
+    def scores_table(self) -> Table:
+        """The scores as a table: of each its mean with its interval, and the runs without a value."""
         columns = (
             Column("score", "place"),
             Column("result", "text"),
@@ -353,28 +356,28 @@ class Evaluation(Displayed):
             *((Column("expected", "text"),) if has_expected else ()),
             Column("reason", "text"),
         )
-        cells = [
-            [
+        cells: list[list[str]] = []
+        for row in rows[:SHOWN_ROWS]:
+            words = row_words(row, which)
+            cells.append([
                 _SIGNS[state],
                 row.id,
                 *([dots(row)] if self.repeat > 1 else []),
-                short_text(next((output for output in row.outputs if output is not None), None)),
-                *([short_text(row.row.expected)] if has_expected else []),
-                first_words(one_line("; ".join(row.reasons(which))), 2 * VALUE_CHARS),
-            ]
-            for row in rows[:SHOWN_ROWS]
-        ]
+                words["output"],
+                *([words["expected"]] if has_expected else []),
+                words["reason"],
+            ])  # fmt: skip
         left = len(rows) - len(cells)
         notes = [f"and {left:,} more"] if left > 0 else []
         headline = f"{title}: {len(rows):,} of {counted(len(self.rows), 'row')}"
         return Table(title, columns, cells, [state] * len(cells), headline=headline, notes=notes)
 
     def __str__(self) -> str:
-        tables = [self._scores_table(), *self._row_tables()]
+        tables = [self.scores_table, *self._row_tables()]
         return "\n\n".join([self.headline(), *map(str, tables)])
 
     def _html(self) -> str:
-        return stacked_html([self.headline()], [self._scores_table(), *self._row_tables()])
+        return stacked_html([self.headline()], [self.scores_table, *self._row_tables()])
 
 
 def _scorer_of(column: str, scorers: Mapping[str, Scorer]) -> str:

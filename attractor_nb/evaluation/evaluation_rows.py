@@ -73,7 +73,7 @@ def read_rows(source: object, pipeline: Definition, inputs: Sequence[str] | None
         OptionError: A column is missing, an id occurs twice, a value is unusable; names the row.
     """
     names = _input_names(pipeline, inputs)
-    entries, is_text = _read(source)
+    entries, is_text = read_entries(source)
     rows = [_row(number, entry, pipeline, names, is_text=is_text) for number, entry in enumerate(entries)]
     if not rows:
         raise OptionError("there are no rows to evaluate", hint=f"rows={_EXAMPLE}")
@@ -104,8 +104,8 @@ def _input_names(pipeline: Definition, chosen: Sequence[str] | None) -> tuple[st
     return tuple(names)
 
 
-def _read(source: object) -> tuple[list[Mapping[str, Any]], bool]:
-    """The entries of a source, and whether all of their values are texts (CSV)."""
+def read_entries(source: object) -> tuple[list[Mapping[str, Any]], bool]:
+    """The entries of a source of rows, unchecked, and True if all of their values are texts (CSV)."""
     if isinstance(source, str | PathLike):
         return _of_file(as_path(cast("str | PathLike[str]", source), "rows"))
     if (cases := getattr(source, "cases", None)) is not None and not isinstance(source, Mapping):

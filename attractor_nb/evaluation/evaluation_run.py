@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import OptionError
@@ -11,18 +12,20 @@ from attractor_nb.evaluation.evaluation_rows import read_rows
 from attractor_nb.evaluation.scorers import read_scorers
 from attractor_nb.evaluation.scoring import OutputSpec, Scoring, check_output, read_head
 from attractor_nb.maps.map_launch import MapRequest, MapRun, continue_map, start_map
+from attractor_nb.maps.row_run import ROWS, StoredStage
 from attractor_nb.model.vocabulary.value_forms import WHOLE_RESPONSE
+from attractor_nb.runtime.prepare.trust import check_trust
+from attractor_nb.runtime.stored_state import choices_for
 from attractor_nb.views.display import Displayed
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
-    from pathlib import Path
 
     from attractor_nb.evaluation.evaluation_rows import EvaluationRow
     from attractor_nb.evaluation.scoring import EvaluationHead
     from attractor_nb.maps.map_view import MapView
     from attractor_nb.runtime.definition import Definition
-    from attractor_nb.runtime.prepare.run_options import EvaluationOptions
+    from attractor_nb.runtime.prepare.run_options import EvaluationOptions, RunOptions
 
 MAX_REPEAT: Final = 1_000
 
@@ -88,6 +91,7 @@ class EvaluationRun(Displayed):
             scoring.repeat,
             scoring.output,
             dict(scoring.scores),
+            scoring.only,
             self.directory,
         )
 
@@ -114,17 +118,28 @@ def start_evaluation(
 
 
 def begin_evaluation(
-    pipeline: Definition, rows: Sequence[EvaluationRow], scorers: object, request: MapRequest, own: EvaluationOptions
+    pipeline: Definition,
+    rows: Sequence[EvaluationRow],
+    scorers: object,
+    request: MapRequest,
+    own: EvaluationOptions,
+    stored: Sequence[StoredStage] = (),
 ) -> EvaluationRun:
-    """Begin an evaluation of rows that were read; see ``start_evaluation``."""
+    """Begin an evaluation of rows that were read; ``stored`` has the stage that each row executes anew."""
     _check(request, own.repeat)
+    if stored and request.own.ship == ROWS:
+        raise OptionError(
+            'the stored runs stay here, so ship="rows" cannot send them', hint='ship="stages" sends the stage'
+        )
+    _check_stored(pipeline, stored, request.of_rows)
     scoring = Scoring(
         pipeline,
         rows,
         read_scorers(scorers),
         own.repeat,
-        check_output(WHOLE_RESPONSE if own.output is None else own.output),
+        _judged(own.output, stored),
         request.of_rows.durability == "full",
+        stored,
     )
     params = [row.inputs for _ in range(own.repeat) for row in rows]
     return EvaluationRun(start_map(pipeline, params, _following(request, scoring)), scoring)
@@ -139,7 +154,7 @@ def continue_evaluation(
     failed: str,
     on_graph_change: str,
     output: OutputSpec | None = None,
-    stored: tuple[EvaluationHead, list[EvaluationRow]] | None = None,
+    kept: tuple[EvaluationHead, list[EvaluationRow]] | None = None,
 ) -> EvaluationRun:
     """Continue an evaluation: rows that ended are not run again, and scores that are stored are not made again.
 
@@ -151,19 +166,36 @@ def continue_evaluation(
         failed: ``keep`` rows that failed, or ``retry`` them.
         on_graph_change: Rule for another graph than the one that ran.
         output: The output to judge; None for the same. A function has to be given again.
-        stored: Its head and rows, if the caller has read them.
+        kept: Its head and rows, if the caller has read them.
     """
-    head, rows = stored or read_head(path)
-    judged = head.output if output is None else check_output(output)
+    head, rows = kept or read_head(path)
+    stored = [StoredStage(head.only, Path(place)) for place in head.runs]
+    _check_stored(pipeline, stored, request.of_rows)
+    judged = head.output if output is None else _judged(output, stored)
     if not judged:
         raise OptionError(
             "the evaluation judges what a function of a run returns, and the function is not stored",
             hint="resume_evaluation(directory, scorers, output=the_function)",
         )
-    scoring = Scoring(pipeline, rows, read_scorers(scorers), head.repeat, judged, request.of_rows.durability == "full")
+    is_synced = request.of_rows.durability == "full"
+    scoring = Scoring(pipeline, rows, read_scorers(scorers), head.repeat, judged, is_synced, stored)
     following = _following(request, scoring)
     handle = continue_map(pipeline, path, None, following, on_graph_change=on_graph_change, failed=failed)
     return EvaluationRun(handle, scoring)
+
+
+def _check_stored(pipeline: Definition, stored: Sequence[StoredStage], options: RunOptions) -> None:
+    """Refuse stored runs whose directories choose something that is not trusted: a row is a fork, and keeps it."""
+    for stage in stored:
+        if stage.directory.is_dir():  # one that is gone is unmeasured
+            recorded = choices_for(pipeline.graph, stage.directory, options)
+            check_trust(pipeline, options, stage.directory, recorded)
+
+
+def _judged(output: OutputSpec | None, stored: Sequence[StoredStage]) -> OutputSpec:
+    """What is judged; the response of a stored stage is that of the row's own visit, not what the context has of it."""
+    is_response = bool(stored) and output == f"{stored[0].node}.response"
+    return WHOLE_RESPONSE if is_response or output is None else check_output(output)
 
 
 def _check(request: MapRequest, repeat: object) -> None:
@@ -183,4 +215,4 @@ def _following(request: MapRequest, scoring: Scoring) -> MapRequest:
     """The request of the map, whose rows are scored and keep what is judged."""
     judged = (scoring.output,) if isinstance(scoring.output, str) else ()
     outputs = tuple(dict.fromkeys((*request.own.outputs, *judged)))
-    return replace(request, own=replace(request.own, outputs=outputs), follower=scoring)
+    return replace(request, own=replace(request.own, outputs=outputs), follower=scoring, stored=scoring.stored)

@@ -6,6 +6,8 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from attractor_nb.errors import OptionError
 from attractor_nb.evaluation.scorers import read_scorers
 from attractor_nb.evaluation.scoring import Scoring, check_output
@@ -49,7 +51,7 @@ def rescored(
         scoring.open(directory)
     else:
         scoring.look_in(of_map.directory)
-    ended = [result for result in of_map.rows if result.status in ENDED_ROWS]
+    ended = [replace(result, was_finished=True) for result in of_map.rows if result.status in ENDED_ROWS]
     job = new_job("thread", "scoring")
     job.start(partial(_follow, scoring, ended))
     job.future.result()

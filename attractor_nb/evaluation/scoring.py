@@ -30,6 +30,7 @@ from attractor_nb.storage.score_log import ScoreLog
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from attractor_nb.maps.row_run import StoredStage
     from attractor_nb.model.row_result import RowResult
     from attractor_nb.runtime.definition import Definition
     from attractor_nb.runtime.execution import Execution
@@ -47,6 +48,8 @@ class EvaluationHead(Record, frozen=True, omit_defaults=False):
     repeat: int  #: Runs of each row.
     inputs: tuple[str, ...]  #: Columns that the pipeline gets.
     output: str  #: Context key of what is judged; empty for a function.
+    only: str = ""  #: The stage that is executed anew in stored runs; empty for whole runs.
+    runs: tuple[str, ...] = ()  #: Their directories, one for each row.
     schema_version: int = 1
 
 
@@ -72,6 +75,7 @@ class Scoring:
     repeat: int = 1
     output: OutputSpec = WHOLE_RESPONSE
     is_synced: bool = True
+    stored: Sequence[StoredStage] = ()  #: The stage that each row executes anew; empty for whole runs.
     #: Scores by number of the map's row.
     scores: dict[int, list[Score]] = field(default_factory=dict[int, "list[Score]"])
     _log: ScoreLog | None = None
@@ -84,10 +88,19 @@ class Scoring:
     """Variables of the caller, for scorers: where a row has run, the current stage is still its last one."""
     _backends: OpenBackends = field(default_factory=OpenBackends)
 
+    @property
+    def only(self) -> str:
+        """The stage that is executed anew; empty for whole runs."""
+        return self.stored[0].node if self.stored else ""
+
     def files(self) -> dict[str, bytes]:
         """The head and the rows, as files of the directory."""
         head = EvaluationHead(
-            self.repeat, tuple(self.rows[0].inputs), self.output if isinstance(self.output, str) else ""
+            self.repeat,
+            tuple(self.rows[0].inputs),
+            self.output if isinstance(self.output, str) else "",
+            self.only,
+            tuple(str(stage.directory) for stage in self.stored),
         )
         rows = b"".join(json_bytes(row.to_plain()) + b"\n" for row in self.rows)
         return {EVALUATION_NAME: json_bytes(head.to_plain()) + b"\n", ROWS_NAME: rows}
@@ -118,7 +131,9 @@ class Scoring:
         found: list[Score] = []
         for scorer in self.scorers:
             of = self._judged_by(scorer)
-            known = self._known.get((result.run_id, scorer.name, scorer.version, of)) if scorer.version and of else None
+            known = None
+            if result.was_finished and scorer.version and of:  # else it ran just now: on from an end that was scored
+                known = self._known.get((result.run_id, scorer.name, scorer.version, of))
             if known is None:
                 made = asyncio.create_task(self._made(scorer, judged, problem), context=self._around.copy())
                 known = tuple(await made)
@@ -140,6 +155,8 @@ class Scoring:
         return f"output {self.output}" if isinstance(self.output, str) else version_of(self.output)
 
     async def _made(self, scorer: Scorer, judged: Judged, problem: str) -> list[Score]:
+        if judged.result.is_unmeasured:
+            return [Score(scorer.name, state=UNMEASURED, reason=judged.result.reason)]
         is_judging = "output" in scorer.takes and judged.result.status != "fail"
         if problem and is_judging:
             return [Score(scorer.name, state=UNMEASURED, reason=problem)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Never
+from typing import TYPE_CHECKING, Any, Final, Never
 
 from msgspec.structs import replace
 
@@ -11,10 +11,13 @@ from attractor_nb.evaluation.evaluation import Evaluation
 from attractor_nb.evaluation.scorers import Scorer
 from attractor_nb.evaluation.scoring import ScoreLine, read_head, stored_lines
 from attractor_nb.maps.map_launch import MapResult
+from attractor_nb.maps.row_run import stage_output
 from attractor_nb.maps.stored_map import StoredMap, kept_values, read_stored_map
 from attractor_nb.model.row_result import RowResult
+from attractor_nb.model.vocabulary.value_forms import WHOLE_RESPONSE
+from attractor_nb.redaction import redacted_value
 from attractor_nb.runtime.definition import Definition
-from attractor_nb.runtime.stored_execution import read_definition
+from attractor_nb.runtime.stored_execution import load_execution, read_definition
 from attractor_nb.storage.map_directory import read_map
 
 if TYPE_CHECKING:
@@ -37,7 +40,7 @@ def read_evaluation(path: Path) -> Evaluation:
     """
     head, rows = read_head(path)
     facts, stored = read_map(path), read_stored_map(path)
-    results = _results(stored, (head.output,) if head.output else ())
+    results = _results(stored, (head.output,) if head.output else (), head.only)
     scorers, scores = _scores(stored_lines(path), results)
     of_map = MapResult(
         stored.view.status,
@@ -50,19 +53,28 @@ def read_evaluation(path: Path) -> Evaluation:
         stored.view,
         tuple(map(str, facts.get("outputs", ()))),
     )
-    return Evaluation(of_map, rows, scorers, head.repeat, head.output, scores)
+    return Evaluation(of_map, rows, scorers, head.repeat, head.output, scores, head.only)
 
 
-def _results(stored: StoredMap, outputs: tuple[str, ...]) -> list[RowResult]:
+def _results(stored: StoredMap, outputs: tuple[str, ...], only: str) -> list[RowResult]:
     """A result for each row of the map, with what is judged; a row under way is not finished."""
     ended = {row.row: row for row in stored.rows}
     found: list[RowResult] = []
     for number in range(stored.view.row_count):
         row = ended.get(number) or RowResult(number, "not_started", reason=UNDER_WAY)
         if outputs and number in stored.places and row.status != "not_started":
-            row = replace(row, outputs=kept_values(stored.places[number], outputs)[0])
+            row = replace(row, outputs=_outputs(stored.places[number], outputs, only))
         found.append(row)
     return found
+
+
+def _outputs(place: Path, outputs: tuple[str, ...], only: str) -> dict[str, Any]:
+    """The outputs of a row; the response of a stage that was executed anew is that of the row's own visit."""
+    if not only or WHOLE_RESPONSE not in outputs:
+        return kept_values(place, outputs)[0]
+    run = load_execution(place)
+    found = stage_output(run.result(0.0), only) if run.is_done else None
+    return {} if found is None else {WHOLE_RESPONSE: redacted_value(found)}
 
 
 def _scores(lines: Sequence[ScoreLine], results: Sequence[RowResult]) -> tuple[list[Scorer], dict[int, list[Score]]]:

@@ -18,6 +18,7 @@ from attractor_nb.evaluation.evaluation_rows import read_rows
 from attractor_nb.evaluation.evaluation_run import EvaluationRun, begin_evaluation, continue_evaluation
 from attractor_nb.evaluation.scorers import read_scorers
 from attractor_nb.evaluation.scoring import read_head
+from attractor_nb.evaluation.stored_stages import check_stage, stage_rows
 from attractor_nb.maps.map_launch import new_directory
 from attractor_nb.model.texts import did_you_mean
 from attractor_nb.runtime.begin import seams_of
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from attractor_nb.evaluation.evaluation_rows import EvaluationRow
     from attractor_nb.evaluation.scoring import EvaluationHead
     from attractor_nb.maps.map_launch import MapRequest
+    from attractor_nb.maps.row_run import StoredStage
     from attractor_nb.runtime.prepare.run_options import EvaluationOptions
 
 BASELINE: Final = "baseline"
@@ -58,6 +60,7 @@ class CompareRequest:
     own: EvaluationOptions
     directory: Path | None
     of_map: MapRequest
+    runs: object = None  #: Stored runs, in which the stage ``own.only`` is executed; None for whole runs.
 
 
 def variants_of(pipeline: Definition, given: object) -> dict[str, Definition]:
@@ -155,10 +158,7 @@ def comparison_steps(
     """
     pipelines = variants_of(pipeline, variants)
     scorers = read_scorers(request.scorers)
-    given = request.rows
-    if isinstance(given, Iterator):  # each variant reads them
-        given = list(cast("Iterator[object]", given))
-    rows = {name: read_rows(given, each, request.own.inputs) for name, each in pipelines.items()}
+    rows, stored = _rows_of_all(pipelines, request)
     directory = _directory(request)
     has_own_cache = request.own.repeat == 1 and request.of_map.of_rows.cache is False
     evaluations: dict[str, Evaluation] = {}
@@ -170,13 +170,11 @@ def comparison_steps(
         own = replace(request.of_map.own, map_dir=None if is_map(place) else place)
         asked = replace(request.of_map, own=own, of_rows=of_rows)
         if own.map_dir is None:
-            stored = read_head(place)
-            _check_same(place, stored, rows[name], request)
-            run = continue_evaluation(
-                each, place, scorers, asked, failed="keep", on_graph_change="error", stored=stored
-            )
+            kept = read_head(place)
+            _check_same(place, kept, rows[name], stored, request)
+            run = continue_evaluation(each, place, scorers, asked, failed="keep", on_graph_change="error", kept=kept)
         else:
-            run = begin_evaluation(each, rows[name], scorers, asked, request.own)
+            run = begin_evaluation(each, rows[name], scorers, asked, request.own, stored)
         evaluations[name] = yield run
         if evaluations[name].map.unfinished:
             reason = evaluations[name].map.reason
@@ -185,24 +183,62 @@ def comparison_steps(
             )
     scored = {name: evaluation.scored(name) for name, evaluation in evaluations.items()}
     baseline = scored.pop(BASELINE)
-    notes = [words for name in scored if (words := _cache_words(name, evaluations[name]))] if has_own_cache else []
+    is_noted = has_own_cache and not stored  # of one stage, which differs, nothing comes from the cache
+    notes = [words for name in scored if (words := _cache_words(name, evaluations[name]))] if is_noted else []
     return compare_scored(baseline, list(scored.values()), notes=notes, evaluations=evaluations)
+
+
+def _rows_of_all(
+    pipelines: Mapping[str, Definition], request: CompareRequest
+) -> tuple[dict[str, list[EvaluationRow]], list[StoredStage]]:
+    """The rows of each variant, and for a comparison of one stage what each row executes anew."""
+    given, only = request.rows, request.own.only
+    if isinstance(given, Iterator):  # each variant reads them
+        given = list(cast("Iterator[object]", given))
+    if only is None:
+        if request.runs is not None:
+            raise OptionError("runs need only: variants are not run on whole runs that exist", hint='only="write"')
+        return {name: read_rows(given, each, request.own.inputs) for name, each in pipelines.items()}, []
+    found, stored = stage_rows(pipelines[BASELINE], request.runs, request.own, given)
+    for name, each in pipelines.items():
+        try:
+            check_stage(each, only)
+        except OptionError as error:
+            raise OptionError(f"{name}: {error.message}", hint=error.hint) from None
+        if name != BASELINE and _is_same_stage(pipelines[BASELINE], each, only):
+            raise OptionError(
+                f"the variant {name} does not change {only}, and nothing else is executed",
+                hint=f'change it, or leave only="{only}" out',
+            )
+    return dict.fromkeys(pipelines, found), stored
+
+
+def _is_same_stage(one: Definition, other: Definition, node: str) -> bool:
+    """True if a stage does the same in two pipelines that differ by changes of their text alone."""
+    if one.run_defaults != other.run_defaults or one.handlers != other.handlers or one.tools != other.tools:
+        return False
+    first, second = one.graph, other.graph
+    ways = [[edge for edge in graph.edges if edge.source == node] for graph in (first, second)]
+    return (first.nodes[node], first.attrs, ways[0]) == (second.nodes[node], second.attrs, ways[1])
 
 
 def _check_same(
     place: Path,
-    stored: tuple[EvaluationHead, Sequence[EvaluationRow]],
+    kept: tuple[EvaluationHead, Sequence[EvaluationRow]],
     rows: Sequence[EvaluationRow],
+    stages: Sequence[StoredStage],
     request: CompareRequest,
 ) -> None:
     """Refuse to continue an evaluation of other rows or repeats: its scores are no answer to what is asked now."""
-    head, found = stored
+    head, found = kept
     for what, is_same in (
-        ("rows", [row.to_plain() for row in found] == [row.to_plain() for row in rows]),
-        ("repeats", head.repeat == request.own.repeat),
+        ("another stage", head.only == (request.own.only or "")),
+        ("other rows", [row.to_plain() for row in found] == [row.to_plain() for row in rows]),
+        ("other rows", list(head.runs) == [str(stage.directory) for stage in stages]),
+        ("other repeats", head.repeat == request.own.repeat),
     ):
         if not is_same:
-            raise OptionError(f"{place} holds the evaluation of other {what}", hint="name another directory")
+            raise OptionError(f"{place} holds the evaluation of {what}", hint="name another directory")
 
 
 def _directory(request: CompareRequest) -> Path:

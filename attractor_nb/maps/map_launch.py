@@ -15,7 +15,7 @@ from attractor_nb.errors import GraphChanged, InputsChanged, NoSuchRow, OptionEr
 from attractor_nb.interviewers import DeferredInterviewer
 from attractor_nb.maps.map_view import MapView, map_html, map_summary, rows_table
 from attractor_nb.maps.map_work import MapWork, RowFollower, read_rows, session_of
-from attractor_nb.maps.row_run import ROWS, STAGES, RowTask, Shipment, shipment_of, ships_rows
+from attractor_nb.maps.row_run import ROWS, STAGES, Shipment, row_tasks, shipment_of, ships_rows
 from attractor_nb.maps.stored_map import RowCheck, check_outputs
 from attractor_nb.model.states import recorded_status
 from attractor_nb.model.vocabulary.value_forms import WHOLE_RESPONSE
@@ -45,7 +45,6 @@ from attractor_nb.storage.map_directory import (
     is_evaluation,
     read_inputs,
     read_map,
-    row_name,
 )
 from attractor_nb.storage.own_places import refuse_linked
 from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE, new_run_directory
@@ -57,6 +56,7 @@ if TYPE_CHECKING:
 
     from attractor_nb.cassettes import CassetteReport, Tape
     from attractor_nb.interrupts import HeldInterrupt
+    from attractor_nb.maps.row_run import StoredStage
     from attractor_nb.model.outcome import Usage
     from attractor_nb.model.row_result import RowResult, RowStatus
     from attractor_nb.runtime.definition import Definition
@@ -81,6 +81,8 @@ class MapRequest:
     is_waited_for: bool = False
     tape: Tape | None = None
     follower: RowFollower | None = None  #: Has each row that ends before the map goes on, as an evaluation does.
+    #: The stages that the rows execute anew, in their order, and again for each repeat; empty for whole runs.
+    stored: Sequence[StoredStage] = ()
 
 
 def start_map(pipeline: Definition, params: object, request: MapRequest) -> MapRun:
@@ -183,7 +185,7 @@ def _checked(pipeline: Definition, request: MapRequest, *, is_resume: bool = Fal
     check_host(options.host)
     check_plugs(options, pipeline.handlers, pipeline.graph, tape, functions=pipeline.tools)
     plan = pipeline.compile(bounds_of(pipeline.graph, options.bounds))
-    is_shipped = ships_rows(pipeline, options, plan, request.own.ship)
+    is_shipped = not request.stored and ships_rows(pipeline, options, plan, request.own.ship)
     if request.own.map_dir is not None and options.durability == "none":
         raise OptionError('durability="none" keeps nothing, so there is no map_dir', hint='use durability="fast"')
     interviewer = named_interviewer(options.interviewer or "refuse")
@@ -252,10 +254,7 @@ def _launch(
     recorder, job = None, None
     try:
         shipping, shipment = _transport(pipeline, request, map_id, directory)
-        tasks = [
-            RowTask(row, inputs, None if directory is None else directory.path / row_name(row), own.outputs, **resumed)
-            for row, inputs in enumerate(rows)
-        ]
+        tasks = row_tasks(rows, None if directory is None else directory.path, own.outputs, request.stored, resumed)
         source_file = str(pipeline.origin or "")
         recorder = session_of((task.row for task in tasks), source_file, place=own.session)
         work = MapWork(

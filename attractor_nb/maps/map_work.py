@@ -195,9 +195,9 @@ class MapWork:
             record.end(result)
         for observer in tuple(self.observers):
             self._tell(observer, result)
-        if result.is_unmeasured:
+        if result.is_unmeasured and result.status == "interrupted":
             self._halt(f"row {row} could not be run: {result.reason}", is_interrupted=True)
-        if result.status == "fail" and self.options.on_failure == "stop":
+        if result.status == "fail" and not result.is_unmeasured and self.options.on_failure == "stop":
             self._halt(f"row {row} failed, and on_failure is stop")
 
     async def _result_of(self, task: RowTask, plugs: RowServices) -> RowResult:

@@ -20,6 +20,7 @@ import msgspec
 from attractor_nb.backends import resolve_backend
 from attractor_nb.decisions.ambiguity import MAX_LOST_WORKERS
 from attractor_nb.decisions.bounds import MAP_BOUNDS
+from attractor_nb.decisions.planning.plan import TOOL_TYPE
 from attractor_nb.engine.time_limits import SystemRandomness
 from attractor_nb.errors import AttractorError, OptionError, RunLocked, RunNotFound, StorageError, WorkerLost
 from attractor_nb.logs import own_logger
@@ -27,26 +28,28 @@ from attractor_nb.model.events import PipelineFailed
 from attractor_nb.model.row_result import RowResult, RowStatus
 from attractor_nb.model.states import ENDED
 from attractor_nb.model.stop import is_shortage
-from attractor_nb.model.vocabulary.value_forms import row_output
+from attractor_nb.model.vocabulary.value_forms import WHOLE_RESPONSE, row_output
 from attractor_nb.processes import CommandOutput, LocalProcesses
 from attractor_nb.redaction import holds_secret, redacted
 from attractor_nb.runtime.begin import Injected, RunStart, begin, seams_of
 from attractor_nb.runtime.chosen_plugs import SharedByParent, backend_name
+from attractor_nb.runtime.fork import make_fork
 from attractor_nb.runtime.prepare.run_options import BOUNDS, RunOptions, read_options
 from attractor_nb.runtime.resume import continue_run, rewind_of_failure
+from attractor_nb.runtime.rewind import Rewind
 from attractor_nb.runtime.stored_execution import load_execution
 from attractor_nb.runtime.stored_state import complete_end
 from attractor_nb.runtime.wire import wire
 from attractor_nb.source import SourceText
 from attractor_nb.storage.manifest_file import current_status, read_last_event
 from attractor_nb.storage.map_directory import MapDirectory, read_tree, row_name
-from attractor_nb.storage.stored_run import has_event_log, read_facts, read_run
+from attractor_nb.storage.stored_run import check_directory, has_event_log, read_facts, read_run
 from attractor_nb.workers.lifelines import Lifeline, worker_name
 from attractor_nb.workers.perform import named_backend, opened, perform_as
 from attractor_nb.workers.task import StageReport, StageTask
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
     from attractor_nb.cassettes import Tape
     from attractor_nb.decisions.planning.plan import Plan
@@ -73,6 +76,44 @@ class RowTask:
     outputs: Sequence[str] = ()  #: Context values to keep of it.
     on_graph_change: str = "error"  #: Rule for a changed graph; see ``Pipeline.resume``.
     is_failure_retried: bool = False  #: When it has failed, it goes back to the stage that it failed in.
+    stored: StoredStage | None = None  #: The stage that it executes anew; None for a row that runs the whole pipeline.
+
+
+@dataclass(frozen=True, slots=True)
+class StoredStage:
+    """A stage of a stored run, which a row executes anew with the context that it had there."""
+
+    node: str  #: The node; its latest visit counts.
+    directory: Path  #: The directory of the stored run, which is only read.
+
+
+def row_tasks(
+    rows: Sequence[Mapping[str, Any]],
+    directory: Path | None,
+    outputs: Sequence[str],
+    stored: Sequence[StoredStage],
+    resumed: Mapping[str, Any],
+) -> list[RowTask]:
+    """The rows of a map to be run.
+
+    Args:
+        rows: Their inputs.
+        directory: The directory of the map; None when nothing is kept.
+        outputs: Context values to keep of each.
+        stored: The stages that they execute anew, in order, and again for each repeat; empty for whole runs.
+        resumed: For a resume, the values of the attributes that it sets.
+    """
+    return [
+        RowTask(
+            row,
+            inputs,
+            None if directory is None else directory / row_name(row),
+            outputs,
+            stored=stored[row % len(stored)] if stored else None,
+            **resumed,
+        )
+        for row, inputs in enumerate(rows)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +161,14 @@ async def _run(pipeline: Definition, task: RowTask, options: RunOptions, plugs: 
     seams = seams_of(own)
     if finished := _finished(pipeline, task, own, seams):
         return finished
+    if task.stored is not None and not (task.directory is not None and has_event_log(task.directory)):
+        try:
+            check_directory(task.stored.directory)
+            make_fork(pipeline, task.stored.directory, Rewind(task.stored.node), "accept", own, is_single_stage=True)
+        except AttractorError as error:
+            if is_shortage(error):
+                raise
+            return RowResult(task.row, "fail", reason=error.message[:REASON_CHARS], is_unmeasured=True)
     start = _beginning(pipeline, task, own, seams)
     try:
         wired = wire(
@@ -151,7 +200,7 @@ def _beginning(pipeline: Definition, task: RowTask, options: RunOptions, seams: 
                 task.directory,
                 options,
                 seams,
-                on_graph_change=task.on_graph_change,
+                on_graph_change="accept" if task.stored is not None else task.on_graph_change,
                 rewind=rewind_of_failure(pipeline, task.directory, options) if task.is_failure_retried else None,
             )
         except RunNotFound:
@@ -197,14 +246,31 @@ def row_result(task: RowTask, result: RunResult, directory: str | None = None) -
         usage=result.usage,
         saved=result.saved,
         is_unmeasured=result.is_unmeasured,
-        outputs=_outputs(result, task.outputs),
+        outputs={key: value for key in task.outputs if (value := _output(task, result, key)) is not _ABSENT},
         marks=result.marks,
     )
 
 
-def _outputs(result: RunResult, keys: Iterable[str]) -> dict[str, Any]:
-    found = {key: row_output(result.context.get, key, _ABSENT) for key in keys}
-    return {key: value for key, value in found.items() if value is not _ABSENT}
+def _output(task: RowTask, result: RunResult, key: str) -> Any:
+    if task.stored is not None and key == WHOLE_RESPONSE:
+        return stage_output(result, task.stored.node, _ABSENT)
+    return row_output(result.context.get, key, _ABSENT)
+
+
+def stage_output(result: RunResult, node: str, default: Any = None) -> Any:
+    """The response of a stage that was executed anew: never that of an earlier visit, which the context still has.
+
+    Args:
+        result: The result of the row's run.
+        node: The stage.
+        default: What is returned where there is no response.
+    """
+    kind, outcome = result.graph.handler_types[node], result.outcomes.get(node)
+    if kind == TOOL_TYPE:
+        return result.context.get("tool.output", default)
+    is_answered = outcome is not None and not outcome.status.is_failure
+    text = default if (response := result[node].response) is None else response
+    return result.context.get(f"{node}.response", text) if is_answered else text
 
 
 def _row_status(result: RunResult) -> RowStatus:

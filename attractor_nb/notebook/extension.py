@@ -57,6 +57,7 @@ _TIMELINE: Final = ("attractor_nb.studio.timeline.run_timeline", "RunTimeline")
 _REPLAY: Final = ("attractor_nb.studio.replay_frames", "Replay")
 _COMPARISON: Final = ("attractor_nb.studio.compare.compare_runs", "Comparison")
 _STAGE: Final = ("attractor_nb.studio.inspect.inspection", "StageInspection")
+_EVALUATION_RUN: Final = ("attractor_nb.evaluation.evaluation_run", "EvaluationRun")
 _PIPELINE: Final = ("attractor_nb.pipeline.pipeline", "Pipeline")
 _EDITOR: Final = ("attractor_nb.studio.edit.editor", "Editor")
 _FORM: Final = ("attractor_nb.studio.edit.editor_requests", "RunForm")
@@ -103,6 +104,7 @@ def load(shell: InteractiveShell) -> None:
         formatter.ipython_display_formatter.for_type_by_name(*_REPLAY, past.display_replay)
         formatter.ipython_display_formatter.for_type_by_name(*_COMPARISON, past.display_comparison)
         formatter.ipython_display_formatter.for_type_by_name(*_STAGE, past.display_stage)
+        formatter.ipython_display_formatter.for_type_by_name(*_EVALUATION_RUN, presenter.display_evaluation_run)
 
     def take_out() -> None:
         remove_presenter()

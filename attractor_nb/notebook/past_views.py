@@ -1,4 +1,4 @@
-"""Lists of runs, timelines, replays, stages, comparisons as values of cells: widgets, else what lasts."""
+"""Lists of runs, timelines, replays, stages, comparisons, evaluations as values of cells: widgets, else what lasts."""
 
 from __future__ import annotations
 

@@ -253,6 +253,12 @@ class Presenter:
             raise NotImplementedError  # IPython then asks ``bundle_map_result``
         self.display_rows(result)
 
+    def display_evaluation_run(self, run: Any) -> None:
+        """The handle of an evaluation as a cell's value: the evaluation, once it has ended."""
+        if not run.is_done:
+            raise NotImplementedError  # IPython then asks the handle itself
+        self.display_rows(run.result(0.0))
+
     def display_rows(self, of: Any) -> None:
         """The rows of a map, its result or an evaluation as a cell's value; its summary is what is saved."""
         if not self._is_live():

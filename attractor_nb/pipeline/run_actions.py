@@ -1,4 +1,4 @@
-"""Requests of an inspector's buttons as plain messages: fork a run, rewind it, pin an answer, tell a stage.
+"""Requests of an inspector's buttons as plain messages: fork a run, rewind it, pin an answer, tell a stage, save a row.
 
 Each is one call of ``Run`` or of its debugger, and the message shows that call: every click has a call in
 Python. A known error is part of the answer, in words.
@@ -7,6 +7,7 @@ Python. A known error is part of the answer, in words.
 from __future__ import annotations
 
 import json
+import re
 import threading
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -15,6 +16,7 @@ from attractor_nb.decisions.log_folds import overrides_of
 from attractor_nb.errors import AttractorError, OptionError, SourceError
 from attractor_nb.handlers.codergen import task_of
 from attractor_nb.languages.dot import parse_dot
+from attractor_nb.lazy_imports import later
 from attractor_nb.model.branch import parts_of
 from attractor_nb.model.child import CHILD_SEPARATOR
 from attractor_nb.model.vocabulary.variables import GOAL, settled
@@ -29,14 +31,20 @@ from attractor_nb.views.summary_line import failed_stage
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from attractor_nb.evaluation import rows_of_runs, saved_rows
     from attractor_nb.model.graph import Graph, Node
     from attractor_nb.pipeline.run import Run
 
     Begin = Callable[[str, Callable[[], Run]], Run]
+else:
+    rows_of_runs = later("attractor_nb.evaluation.rows_of_runs")
+    saved_rows = later("attractor_nb.evaluation.saved_rows")
 
 GOES_ON: Final = "The run is active: stop it, or wait until it has ended or waits at a gate."
 _SET_ASIDE: Final = "A rewind set this visit aside."
 _NOT_VISITED: Final = "The run has not reached this stage yet."
+_ODD: Final = re.compile(r"[^\w.-]+")
+"""Characters that no file's name has here."""
 _MOST_KEPT: Final = 100
 """Requests whose answers are remembered, so that one that is sent twice is done once."""
 
@@ -92,10 +100,9 @@ class InspectorActions:
         """Do what a view asks for, and return the new state.
 
         Args:
-            request: ``call`` is ``look``, ``fork``, ``rewind``, ``pin``, ``unpin`` or ``tell``; ``node``, ``visit``
-                and ``branch`` say of what; ``prompt`` is given with a fork whose prompt was edited, and ``text``
-                with ``tell``. A ``key`` is
-                the request's own: what is sent again under it is done once.
+            request: ``call`` is ``look``, ``fork``, ``rewind``, ``pin``, ``unpin``, ``tell`` or ``save``; ``node``,
+                ``visit`` and ``branch`` say of what; ``prompt`` is given with a fork whose prompt was edited, and
+                ``text`` with ``tell``. A ``key`` is the request's own: what is sent again under it is done once.
 
         Returns:
             A message of kind ``acted``: the ``call``, the place, ``actions``, and ``reply`` or ``problem``.
@@ -123,6 +130,7 @@ class InspectorActions:
             "pin": lambda: self._pin(node, visit),
             "unpin": lambda: self._unpin(node),
             "tell": lambda: self._tell(node, request.get("text")),
+            "save": lambda: self._save(node, visit, branch),
         }
         try:
             if asked not in doing:
@@ -189,6 +197,16 @@ class InspectorActions:
         said = json.dumps(receipt.text, ensure_ascii=False)
         return {"words": receipt.words, "call": self._line(f"tell({_arguments(node, None)}, {said})")}
 
+    def _save(self, node: str, visit: int | None, branch: str) -> dict[str, str]:
+        at, at_visit = self._target(node, visit, branch)
+        branch = branch if at == node else ""
+        row = self._row_of(at, at_visit, branch)
+        if row is None:
+            why = self._known(at, at_visit, branch)[2]
+            raise OptionError(why or f"{at} has no answer to be saved", hint="save a stage of a run that has ended")
+        file, answer = row
+        return {"words": str(saved_rows.save_rows(self.run, file, **answer)), "call": self._save_line(file, answer)}
+
     # -- what can be done ----------------------------------------------------------------------------
 
     def actions(self, node: str, visit: int | None, branch: str = "") -> dict[str, Any]:
@@ -202,8 +220,9 @@ class InspectorActions:
         Returns:
             ``prompt``, as the calls take it, or None where there is none to be edited; and for ``fork``,
             ``rewind`` and ``pin``: ``call``, and ``why`` it cannot be done, or empty. ``is_pinned`` says
-            which of both the last one is. ``at`` is there for the failed stage of a branch or a child run: the
-            node where ``fork`` and ``rewind`` go back.
+            which of both the last one is. ``save`` is there when the run has ended: its ``call`` and ``file``.
+            ``at`` is there for the failed stage of a branch or a child run: the node where ``fork`` and
+            ``rewind`` go back.
         """
         at, at_visit = self._target(node, visit, branch)
         if at != node:
@@ -214,6 +233,7 @@ class InspectorActions:
         is_pinned = node in self.run.debugger.pins
         pinning = f'debugger.unpin("{node}")' if is_pinned else f"debugger.pin({at})"
         prompt = None if why else self._prompt(node, known)
+        row = self._row_of(node, visit, branch)
         return {
             "prompt": None if prompt is None else redacted(prompt),
             "is_pinned": is_pinned,
@@ -223,7 +243,31 @@ class InspectorActions:
                 "why": why or self._why_not_here(known) or self._why_no_rewind(),
             },
             "pin": {"call": self._line(pinning), "why": why or self._why_no_pin(node, known)},
+            **({"save": {"call": self._save_line(*row), "file": row[0]}} if row else {}),
         }
+
+    def _row_of(self, node: str, visit: int | None, branch: str) -> tuple[str, dict[str, Any]] | None:
+        """The file that a stage is saved to, and the arguments that name its answer; none for that of the whole run.
+
+        A file has answers of one kind: those of the run, or those of one stage. None for a stage without an answer
+        and, as its visits cannot be told apart by number, for one in a branch.
+        """
+        known, latest, why = self._known(node, visit, branch)
+        if why or known is None or known.is_set_aside or branch or not self.run.is_done:
+            return None
+        has_failed = known.record.commit is not None and known.record.commit.outcome.status.is_failure
+        is_output = known is latest and self.run.result(0.0).context.get("last_stage") == node
+        if has_failed or (is_output and rows_of_runs.answers_at(known)):
+            return saved_rows.ROWS_FILE, {}
+        at = {"stage": node} if known is latest else {"stage": node, "visit": known.record.number}
+        return (f"rows-{_ODD.sub('_', node)}.jsonl", at) if rows_of_runs.answers_at(known) else None
+
+    def _save_line(self, file: str, at: Mapping[str, Any]) -> str:
+        more = "".join(f", {name}={json.dumps(value, ensure_ascii=False)}" for name, value in at.items())
+        name = name_of(self.run)
+        lines = ["from attractor_nb.evaluation.saved_rows import save_rows"]
+        lines += [] if name else [f"run = {load_call(self.run.logs_root)}"]
+        return redacted("\n".join([*lines, f'save_rows({name or "run"}, "{file}"{more})']))
 
     def _known(
         self, node: str, visit: int | None, branch: str

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from attractor_nb.decisions.bounds import bounds_of
+from attractor_nb.decisions.log_folds import overrides_of
 from attractor_nb.errors import OptionError, RunNotFound, StorageError
+from attractor_nb.handlers.codergen import task_of
 from attractor_nb.interrupts import held_interrupts
 from attractor_nb.model.events import DebuggerChanged, Event, PipelineForked, PipelineRewound, PipelineStarted, StageEnd
 from attractor_nb.model.vocabulary.isolation import WORKSPACE
@@ -98,9 +100,12 @@ def fork_run(
     has_own_backend = chosen is not run.pipeline and chosen.run_defaults.get("backend") is not None
     options.update(kept_options(run).added_to(options, has_own_backend=has_own_backend))
     with held_interrupts():
+        chosen.refuse_errors()
+        read = read_options(chosen.run_defaults, **options)
         if is_waited_for:
-            refuse_own_loop(read_options(chosen.run_defaults, **options).host)
-        logs_root = _make_fork(chosen, run.logs_root, rewind, change, options)
+            refuse_own_loop(read.host)
+        learn_for_run(as_list("secrets", read.secrets))
+        logs_root = make_fork(chosen, run.logs_root, rewind, change, read)
     for name in ("logs_root", "runs_dir"):
         options.pop(name, None)
     return resume_run(
@@ -117,11 +122,26 @@ def _keys_of(events: Iterable[Event]) -> Iterator[str]:
             yield from event.context
 
 
-def _make_fork(pipeline: Definition, parent: Path, rewind: Rewind, change: str, given: Mapping[str, Any]) -> Path:
-    """Write the directory of a fork, whole or not at all; where it is."""
-    pipeline.refuse_errors()
-    options = read_options(pipeline.run_defaults, **given)
-    learn_for_run(as_list("secrets", options.secrets))
+def make_fork(
+    pipeline: Definition,
+    parent: Path,
+    rewind: Rewind,
+    change: str,
+    options: RunOptions,
+    *,
+    is_single_stage: bool = False,
+) -> Path:
+    """Write the directory of a fork, whole or not at all; where it is.
+
+    Args:
+        pipeline: What continues; without lint errors.
+        parent: The directory of the run that is forked.
+        rewind: The visit before which the fork begins, and what is otherwise there.
+        change: As ``on_graph_change`` of ``Pipeline.resume``.
+        options: Those of the fork.
+        is_single_stage: The fork ends after that visit. What was set by hand for the node in the parent, a prompt or
+            a pin, does not hold in it: the node is executed as the pipeline says.
+    """
     read_pins(options.pins, pipeline.graph)
     if options.params:
         raise OptionError("a fork has the inputs of its parent", hint="change values: run.fork(node, context={…})")
@@ -140,6 +160,7 @@ def _make_fork(pipeline: Definition, parent: Path, rewind: Rewind, change: str, 
     place = find_place(read_latest(plan, parent).stored, rewind)
     later_inputs(pipeline, {*rewind.context, *_keys_of(place.counted)})
     state = restored_state(plan, place.shortened)
+    undone, own_prompt = _without_overrides(plan, place) if is_single_stage else ([], "")
     forked = PipelineForked(
         node=place.point.node_id,
         visit=place.point.visit,
@@ -147,8 +168,9 @@ def _make_fork(pipeline: Definition, parent: Path, rewind: Rewind, change: str, 
         parent_root=str(first_directory(place.stored.logs_root)),
         parent_sequence=place.point.sequence,
         context=dict(rewind.context),
-        prompt=rewind.prompt,
+        prompt=rewind.prompt or own_prompt,
         spent=state.usage,
+        is_single_stage=is_single_stage,
     )
     state.apply(forked)
     check_fork(pipeline, plan, place.shortened, state, options, change, recorded)
@@ -156,8 +178,9 @@ def _make_fork(pipeline: Definition, parent: Path, rewind: Rewind, change: str, 
     home, name, run_id = _room(place.stored, options, seams)
     try:
         is_synced = options.durability == "full"
-        forked.time = seams.clock.time()
-        counted = fork_records(place.counted, forked, run_id)
+        for record in (*undone, forked):
+            record.time = seams.clock.time()
+        counted = fork_records([*place.counted, *undone], forked, run_id)
         files = {
             **copied_files(place.stored, place.counted),
             **_sources(pipeline, Path()),
@@ -171,6 +194,15 @@ def _make_fork(pipeline: Definition, parent: Path, rewind: Rewind, change: str, 
     finally:
         home.close()
     return home.path / name
+
+
+def _without_overrides(plan: Plan, place: RewindPlace) -> tuple[list[Event], str]:
+    """Records that end what a run has set by hand for a node, and the graph's prompt where another one was set."""
+    node_id = place.point.node_id
+    overrides = overrides_of(place.counted)
+    has_stand_in = node_id in overrides.pins or node_id in overrides.mocks
+    undone: list[Event] = [DebuggerChanged(change="unpin", node=node_id)] if has_stand_in else []
+    return undone, task_of(plan.nodes[node_id].node) if node_id in overrides.prompts else ""
 
 
 def fork_records(counted: Sequence[Event], forked: PipelineForked, run_id: str) -> list[Event]:

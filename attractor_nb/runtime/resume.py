@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from attractor_nb.backends import AGENTS, is_agent
 from attractor_nb.decisions.ambiguity import ASK, policy_of, question_id
 from attractor_nb.decisions.bounds import bounds_of
 from attractor_nb.decisions.log_history import counted_events, interviews_under_way
@@ -63,7 +64,7 @@ if TYPE_CHECKING:
     from attractor_nb.decisions.planning.plan import Plan
     from attractor_nb.decisions.run_state import InFlight, RunState
     from attractor_nb.runtime.definition import Definition
-    from attractor_nb.runtime.prepare.run_options import RunOptions
+    from attractor_nb.runtime.prepare.run_options import BackendSpec, RunOptions
     from attractor_nb.storage.run_store import DirectoryRunStore
 
 
@@ -136,7 +137,7 @@ def _begun_again(
     if point.whole.logs_root != latest.stored.logs_root:
         store, left = own_directory(point.whole.logs_root, options, request.seams), store
         owned.callback(store.close)
-    _reopen(point.state)
+    _reopen(point.state, options.backend)
     context = _context_there(plan, store, point)
     context.restore(added := later_inputs(request.pipeline, context))
     if point.rewound is not None:
@@ -246,9 +247,16 @@ def _requests(read: Callable[[str], str | None]) -> int:
         return 0
 
 
-def _reopen(state: RunState) -> None:
-    """Resume; the first model stage, in each branch too, has less of the past with it (spec 5.3, step 6)."""
+def _reopen(state: RunState, backend: BackendSpec) -> None:
+    """Resume; the first model stage, in each branch too, has less of the past with it (spec 5.3, step 6).
+
+    A run of a single stage gives it all that it had in the parent: that stage is to be executed with the same past.
+    The session of an agent is stored elsewhere and may change, so such a stage has less, too.
+    """
     state.reopen()
+    has_session = is_agent(backend) or (isinstance(backend, str) and backend in AGENTS)
+    if state.last_step and not has_session:
+        return
     for place in (state, *(branch.state for branch in state.branches.open.values())):
         place.resumed_hops = 1 if place.fidelity == "full" else 0
 

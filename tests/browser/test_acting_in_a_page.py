@@ -155,3 +155,21 @@ def test_when_the_run_stands_otherwise_the_buttons_are_asked_about_again(opened)
     view = opened()
     view.tell(kind="delta", line={"status": "success", "is_ended": True})
     assert [(request["call"], request["node"]) for request in acts(view)] == [("look", "draft")]
+
+
+def test_a_stage_is_saved_by_one_click_once_the_run_has_ended(opened, waiting):
+    view = opened()
+    assert view.page.get_by_role("button", name="Save as row").count() == 0
+    waiting.answer("gate", "Yes")
+    waiting.result(60)
+    inspector = InspectorActions(waiting)
+    view.tell(**inspector.answer({"call": "look", "node": "draft", "visit": 1}))
+    save = view.page.get_by_role("button", name="Save as row in rows.jsonl")
+    save.click()
+    (request,) = acts(view)
+    assert (request["call"], request["node"], request["visit"]) == ("save", "draft", 1)
+    view.tell(**inspector.answer(request))
+    assert "check it" in view.page.locator(".as-said").text_content()
+    assert "save_rows(" in view.page.locator(".as-call pre").text_content()
+    view.shoot("acting-save")
+    assert view.console == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import nbformat
 import pytest
 
@@ -36,7 +38,7 @@ def test_a_fork_begins_by_a_click_and_its_gate_is_answered_beneath(jupyter, open
     open_stage(notebook, "draft")
     bar = page.locator(".as-actions").first
     assert bar.locator(".as-button").all_text_contents() == [
-        "Fork", "Rewind", "Pin"
+        "Fork", "Rewind", "Pin", "Save as row"
     ]  # fmt: skip
     page.get_by_role("button", name="Edit prompt and fork from here", exact=True).click()
     field = page.locator(".as-prompt")
@@ -66,6 +68,29 @@ def test_a_fork_begins_by_a_click_and_its_gate_is_answered_beneath(jupyter, open
     notebook.save()
     saved = [output for cell in nbformat.read(notebook.path, 4).cells for output in cell.get("outputs", [])]
     assert not any("widget-view" in kind for output in saved for kind in output.get("data", {}))
+
+
+def test_a_stage_is_saved_as_a_row_beside_the_notebook_and_once(jupyter, open_notebook, pictures, look):
+    notebook = open_notebook(jupyter, SETUP, RUN, ANSWER, look=look)
+    page, place = notebook.page, notebook.path.parent
+    notebook.run_cells(0, 1, 2)
+    notebook.wait_for_text("success")
+    open_stage(notebook, "check")
+    save = page.get_by_role("button", name="Save as row in rows.jsonl")
+    assert save.get_attribute("title").splitlines()[-1] == 'save_rows(review, "rows.jsonl")'
+    save.click()
+    notebook.wait_for(".as-said:visible")
+    assert page.locator(".as-said").text_content() == (
+        f'Saved as row 1 of {place / "rows.jsonl"}. "expected" is what came out: check it.'
+    )
+    page.locator(".as-actions").scroll_into_view_if_needed()
+    page.screenshot(path=pictures / f"acting-save-{jupyter.app}-{look.name}.png")
+    save.click()
+    page.get_by_text("nothing was written").wait_for()
+    (line,) = (place / "rows.jsonl").read_text().splitlines()
+    assert json.loads(line)["expected"].startswith("check says 2")
+    assert notebook.browser.our_errors == []
+    (place / "rows.jsonl").unlink()
 
 
 LOAD = "Run.load(review.logs_root, talk)"

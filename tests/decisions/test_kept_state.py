@@ -15,7 +15,7 @@ BRANCH = """{
   "next_node": "join", "completed_nodes": ["a"], "node_retries": {}, "node_outcomes": {"a": "success"},
   "visits": {"a": 1}, "usage": {"input_tokens": 10, "calls": 1},
   "state": {
-    "stale_gates": [], "failed_in": {}, "skipped": [], "redirects": 0, "restarts": 0, "elapsed_seconds": 0.0,
+    "stale_gates": [], "failed_in": {}, "skipped": [], "last_step": 0, "redirects": 0, "restarts": 0, "elapsed_seconds": 0.0,
     "seen": ["success", ""], "last": ["success", "only_edge", ""], "last_notes": "said", "failure": null, "incoming_edge": 3, "in_flight": null,
     "ended": ["", "", false], "bound": "", "usage_by_node": {"a": {"input_tokens": 10, "calls": 1}},
     "restart": ["", ""], "recent": [["a", "a", "success", "said", "text", 4, ["a.response", "k"]]], "inputs": ["who"],
@@ -26,8 +26,8 @@ ENTRIES = """{
   "node_outcomes": {"start": "success", "gate": "partial_success", "a": "success"}, "visits": {"start": 1, "gate": 2},
   "usage": {"input_tokens": 10, "cost_usd": 0.25, "calls": 2, "unpriced_calls": 1},
   "state": {
-    "stale_gates": ["gate", "other"], "failed_in": {"gate": ["fan/a"]}, "skipped": ["z", "b"], "redirects": 1,
-    "restarts": 2, "elapsed_seconds": 7.25, "seen": ["partial_success", "Yes"], "last": ["fail", "no_match", "why"], "last_notes": "é",
+    "stale_gates": ["gate", "other"], "failed_in": {"gate": ["fan/a"]}, "skipped": ["z", "b"], "last_step": 4,
+    "redirects": 1, "restarts": 2, "elapsed_seconds": 7.25, "seen": ["partial_success", "Yes"], "last": ["fail", "no_match", "why"], "last_notes": "é",
     "failure": ["gate", "no key", 2, true], "incoming_edge": 0,
     "in_flight": ["fan", 2, 1, 1, true, "compact", "no number"], "ended": ["failed", "too often", true],
     "bound": "max_steps", "usage_by_node": {"gate": {"cost_usd": 0.25, "calls": 1}}, "restart": ["gate", "/r-1"],
@@ -39,6 +39,7 @@ ENTRIES = """{
 NEWER = (
     "failed_in",
     "skipped",
+    "last_step",
     "last_notes",
     "failure",
     "bound",
@@ -80,7 +81,7 @@ def test_what_older_checkpoints_lack_has_its_default():
         del plain["state"][name]
     del plain["state"]["in_flight"][5:]
     written = checkpoint_entries(state_of(plain))["state"]
-    assert [written[name] for name in NEWER if name != "branches"] == [{}, (), "", None, "", {}, (), {}, {}, ()]
+    assert [written[name] for name in NEWER if name != "branches"] == [{}, (), 0, "", None, "", {}, (), {}, {}, ()]
     assert written["branches"] == {"open": (), "numbers": {}, "steps": 0}
     assert written["in_flight"] == ["fan", 2, 1, 1, True, "", ""]
 

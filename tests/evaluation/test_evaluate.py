@@ -77,6 +77,17 @@ def test_a_function_scores_each_row_and_the_verdict_has_an_interval(pipeline):
     assert evaluation.status == "success"
 
 
+def test_a_failed_row_that_is_retried_is_scored_anew(tmp_path):
+    failing = Pipeline(TEXT, backend=lambda node, prompt, context: Outcome.fail("no"), runs_dir=tmp_path)
+    failed = failing.evaluate(ROWS[:1], [correct, visits("classify")], wait=True)
+    assert states(failed, "correct") == ["failed"]
+    again = Pipeline(TEXT, backend=team).resume_evaluation(
+        failed.directory, [correct, visits("classify")], wait=True, failed="retry"
+    )
+    assert [row.scores["correct"][0].value for row in again] == [True]
+    assert again.rescore(correct).scores["correct"].estimate.value == 1.0
+
+
 def test_all_rows_passing_says_at_least(pipeline):
     evaluation = pipeline.evaluate([{**ROWS[0], "id": str(number)} for number in range(10)], correct, wait=True)
     assert "10 of 10, at least 72 %" in str(evaluation)

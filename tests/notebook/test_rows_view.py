@@ -1,6 +1,7 @@
 """The rows of a map and of an evaluation as a cell asks for them; the widget is tried in Jupyter (tests/browser)."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -87,10 +88,11 @@ def test_an_evaluation_shows_its_own_page(pipeline, tmp_path):
 def test_the_list_of_runs_opens_a_map_as_its_page_and_answers_for_its_rows(pipeline, tmp_path):
     pipeline.map(ROWS, map_dir=tmp_path / "runs" / "many", wait=True)
     opened = []
-    requests = HistoryRequests(runs(tmp_path / "runs"), lambda run, place: opened.append(run.logs_root.name))
+    views = SimpleNamespace(open=lambda run, key: opened.append((run.logs_root.name, key)))
+    requests = HistoryRequests(runs(tmp_path / "runs"), views)
     said = requests.answer({"kind": "open", "key": "many"})
     assert (said["kind"], said["map"], said["page"]["title"]) == ("said", "many", "Map of T")
     reply = requests.answer({"kind": "rows", "map": "many", "number": 1, "query": {"status": "failed"}, "limit": 9})
     assert (reply["table"]["found"], reply["table"]["total"]) == (1, 4)
     assert requests.answer({"kind": "row", "map": "many", "key": "row-00002", "place": "p"})["problem"] == ""
-    assert opened == ["row-00002"]
+    assert opened == [("row-00002", "p")]

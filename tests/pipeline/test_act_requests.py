@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import threading
 
 import pytest
 
-from attractor_nb import Pipeline, Run
+from attractor_nb import Outcome, Pipeline, Run
+from attractor_nb.evaluation.scorers import equals
 from attractor_nb.pipeline.run_actions import InspectorActions
 from attractor_nb.studio.inspect.inspect_run import answer_inspection
 
@@ -258,3 +260,103 @@ def test_the_failed_stage_of_a_branch_is_rerun_from_its_fan_out(tmp_path):
     acted = inspector.answer({"call": "rewind", "node": "b", "visit": 1, "branch": "fan/b"})
     assert acted["said"]["words"] == "Rewound to before fan: the run continues."
     assert inspector.run.result(WAIT).status == "success"
+
+
+def rows_in(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_the_last_answer_is_saved_as_the_row_of_the_run_and_once(inspector, run, tmp_path):
+    save = inspector.actions("check", 1)["save"]
+    assert save["file"] == "rows.jsonl"
+    first = inspector.answer({"call": "save", "node": "check", "visit": 1})["said"]
+    assert first["words"] == (f'Saved as row 1 of {tmp_path / "rows.jsonl"}. "expected" is what came out: check it.')
+    assert rows_in(tmp_path / "rows.jsonl") == [{"id": run.id, "tone": "mild", "expected": "check 2"}]
+    again = inspector.answer({"call": "save", "node": "check", "visit": 1})["said"]["words"]
+    assert again == f"{tmp_path / 'rows.jsonl'} has the row {run.id} already; nothing was written."
+    assert len(rows_in(tmp_path / "rows.jsonl")) == 1
+
+
+@pytest.mark.parametrize(("node", "expected"), [("draft", "draft 1"), ("count", "3\n")])
+def test_the_answer_of_a_stage_has_a_file_of_its_own(inspector, run, tmp_path, node, expected):
+    assert inspector.actions(node, 1)["save"]["file"] == f"rows-{node}.jsonl"
+    inspector.answer({"call": "save", "node": node})
+    assert rows_in(tmp_path / f"rows-{node}.jsonl") == [{"id": run.id, "tone": "mild", "expected": expected}]
+
+
+def test_the_call_that_is_shown_saves_the_same(inspector, tmp_path):
+    call = inspector.actions("draft", 1)["save"]["call"]
+    assert call.splitlines()[-1] == 'save_rows(run, "rows-draft.jsonl", stage="draft")'
+    exec(call, {"Run": Run})
+    assert len(rows_in(tmp_path / "rows-draft.jsonl")) == 1
+    assert "already" in inspector.answer({"call": "save", "node": "draft"})["said"]["words"]
+
+
+def test_an_earlier_visit_is_saved_with_its_own_answer(inspector, run, tmp_path):
+    again = run.fork("draft")
+    again.result(WAIT)
+    inspector = InspectorActions(again)
+    inspector.answer({"call": "save", "node": "draft", "visit": 1})
+    (row,) = rows_in(tmp_path / "rows-draft.jsonl")
+    assert (row["id"], row["expected"]) == (again.id, "draft 3")
+
+
+def test_what_has_no_answer_cannot_be_saved(inspector, tmp_path):
+    for node in ("start", "done"):
+        assert "save" not in inspector.actions(node, 1)
+    assert list(tmp_path.glob("rows*")) == []
+
+
+def test_a_run_that_failed_is_a_row_without_an_expected_answer(tmp_path):
+    run = Pipeline(TEXT, backend=lambda node, prompt, context: Outcome.fail("no")).run(params={"tone": "mild"})
+    run.result(WAIT)
+    said = InspectorActions(run).answer({"call": "save", "node": "draft"})["said"]["words"]
+    assert 'write "expected" yourself' in said
+    assert rows_in(tmp_path / "rows.jsonl") == [{"id": run.id, "tone": "mild"}]
+
+
+def test_a_run_that_has_not_ended_is_not_saved(tmp_path):
+    started, go_on = threading.Event(), threading.Event()
+
+    def answer(prompt):
+        started.set()
+        go_on.wait(WAIT)
+        return "x"
+
+    run = Pipeline(TEXT, backend=answer).run(params={"tone": "mild"})
+    assert started.wait(WAIT)
+    inspector = InspectorActions(run)
+    is_offered = "save" in inspector.actions("draft", 1)
+    problem = inspector.answer({"call": "save", "node": "draft"})["problem"]
+    go_on.set()
+    run.result(WAIT)
+    assert not is_offered
+    assert GOES_ON in problem
+    assert list(tmp_path.glob("rows*")) == []
+
+
+def test_a_file_that_holds_something_else_stays_as_it_is(inspector, tmp_path):
+    place = tmp_path / "rows.jsonl"
+    place.write_text("not a row\n")
+    problem = inspector.answer({"call": "save", "node": "check"})["problem"]
+    assert "rows.jsonl" in problem
+    assert place.read_text() == "not a row\n"
+    place.unlink()
+    place.mkdir()
+    assert "cannot be read: it is a directory" in inspector.answer({"call": "save", "node": "check"})["problem"]
+
+
+def test_a_last_line_without_an_end_stays_a_line_of_its_own(inspector, tmp_path):
+    place = tmp_path / "rows.jsonl"
+    place.write_text('{"id": "mine", "tone": "x"}')
+    inspector.answer({"call": "save", "node": "check"})
+    assert [row["id"] for row in rows_in(place)] == ["mine", inspector.run.id]
+
+
+def test_a_saved_stage_is_a_row_of_an_evaluation_of_it(inspector, run, tmp_path):
+    inspector.answer({"call": "save", "node": "draft"})
+    evaluation = run.pipeline.evaluate(
+        tmp_path / "rows-draft.jsonl", scorers=equals(), runs=run, only="draft", wait=True
+    )
+    assert evaluation[0].row.expected == "draft 1"
+    assert evaluation.scores["equals"].estimate.value == 0.0, "the model counts its calls"

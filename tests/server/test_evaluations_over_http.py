@@ -152,4 +152,4 @@ def test_scorers_are_not_stored_and_say_so(root):
     evaluated(root)
     (scorer,) = read_evaluation(root / "scored").scorers
     with pytest.raises(OptionError, match="scorers of a stored evaluation"):
-        scorer.function(Judged(None, None, None, None))
+        scorer.function(Judged(None, None, None, None, None))

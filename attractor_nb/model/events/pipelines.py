@@ -113,12 +113,14 @@ class PipelineForked(RunEvent, kw_only=True):
     context: Mapping[str, Any] = msgspec.field(default_factory=no_values)
     prompt: str = ""  #: The prompt of that node from here on, in this run; empty for that of the graph.
     spent: Usage | None = None  #: Usage of the parent by then; the fork counts its own alone.
+    is_single_stage: bool = False  #: The run ends after that visit.
 
     @property
     def description(self) -> str:
         """One line for users."""
         changes = _changes_in_words(self.context, self.prompt)
-        return f"forked from {self.parent_id} before {self.node}, visit {self.visit}{changes}"
+        end = ", to execute it alone" if self.is_single_stage else ""
+        return f"forked from {self.parent_id} before {self.node}, visit {self.visit}{changes}{end}"
 
     @property
     def node_id(self) -> str:

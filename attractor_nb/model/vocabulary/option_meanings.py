@@ -145,6 +145,8 @@ OF_AN_EVALUATION: Final = {
     "output": "The output that is judged: a context key such as write.response, or a function of a run; by default "
     "the whole response of the last stage.",
     "inputs": "The columns that are inputs, where the pipeline declares none.",
+    "only": "With runs: the one stage that each row executes anew, as this pipeline has it now, with the context that "
+    "it had in the stored run.",
 }
 """Options of one evaluation, in addition to those of its map."""
 

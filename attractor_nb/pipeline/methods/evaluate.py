@@ -14,6 +14,7 @@ from attractor_nb.runtime.definition import Definition
 from attractor_nb.runtime.prepare.run_options import (
     EvaluationKeywords,
     EvaluationOptions,
+    MapKeywords,
     MapOptions,
     ResumeMapKeywords,
     RunOptions,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from attractor_nb.evaluation import evaluation_run, rows_of_runs
+    from attractor_nb.evaluation import evaluation_run, rows_of_runs, stored_stages
     from attractor_nb.evaluation import variants as of_variants
     from attractor_nb.evaluation.comparison import EvaluationComparison
     from attractor_nb.evaluation.evaluation import Evaluation
@@ -41,6 +42,7 @@ else:
     of_variants = later("attractor_nb.evaluation.variants")
     rows_of_runs = later("attractor_nb.evaluation.rows_of_runs")
     evaluation_run = later("attractor_nb.evaluation.evaluation_run")
+    stored_stages = later("attractor_nb.evaluation.stored_stages")
     map_work = later("attractor_nb.maps.map_work")
 
 
@@ -58,6 +60,32 @@ class Evaluating(Definition):
     @typing.overload
     def evaluate(
         self, *, scorers: object, runs: object, output: str | Callable[..., Any] | None = None
+    ) -> Evaluation: ...
+    @typing.overload
+    def evaluate(
+        self,
+        rows: object = None,
+        *,
+        scorers: object,
+        runs: object,
+        only: str,
+        repeat: int = 1,
+        output: str | Callable[..., Any] | None = None,
+        wait: Literal[False] = False,
+        **options: Unpack[MapKeywords],
+    ) -> EvaluationRun: ...
+    @typing.overload
+    def evaluate(
+        self,
+        rows: object = None,
+        *,
+        scorers: object,
+        runs: object,
+        only: str,
+        repeat: int = 1,
+        output: str | Callable[..., Any] | None = None,
+        wait: Literal[True],
+        **options: Unpack[MapKeywords],
     ) -> Evaluation: ...
     @takes(EvaluationKeywords, EvaluationOptions, MapOptions, RunOptions)
     def evaluate(
@@ -78,7 +106,8 @@ class Evaluating(Definition):
             rows: Dicts, a DataFrame, a JSONL, CSV, JSON, TOML or Parquet file, or a pydantic-evals dataset.
             scorers: A function, a list of them, or a dict of them by name.
             runs: In place of rows, runs of this pipeline that exist: ``evaluate(scorers=…, runs=runs().where(…))``
-                scores them and runs nothing. Handles, results, rows of ``runs()`` or run directories.
+                scores them and runs nothing. Handles, results, evaluations, rows of ``runs()`` or run directories. With
+                ``only`` the runs whose stage is executed anew; rows, if given, choose runs by id and add columns.
             wait: Block until the end.
 
         Raises:
@@ -86,9 +115,9 @@ class Evaluating(Definition):
             OptionError, ContextValueError, StorageError: An option, a row, a scorer or the directory is unusable.
             UntrustedSource: Its commands come from elsewhere and are not trusted; see ``trust``.
         """
-        if runs is not None:
+        if runs is not None and options.get("only") is None:
             given = [*(["rows"] if rows is not None else []), *options]
-            if ignored := [name for name in given if name != "output"]:
+            if ignored := [name for name in given if name not in {"output", "only"}]:
                 raise OptionError(
                     f"runs that exist are scored as they are, so {', '.join(ignored)} would do nothing",
                     hint="evaluate(scorers=…, runs=…)",
@@ -98,7 +127,11 @@ class Evaluating(Definition):
             own, request = _parted(self, interrupt, is_waited_for=wait, **options)
             if wait:
                 launch.refuse_own_loop(request.of_rows.host)
-            handle = evaluation_run.start_evaluation(self, rows, scorers, request, own)
+            if own.only is None:
+                handle = evaluation_run.start_evaluation(self, rows, scorers, request, own)
+            else:
+                found, stored = stored_stages.stage_rows(self, runs, own, rows)
+                handle = evaluation_run.begin_evaluation(self, found, scorers, request, own, stored)
             return handle.result() if wait else handle
 
     @takes(ResumeMapKeywords, MapOptions, RunOptions)
@@ -141,9 +174,10 @@ class Evaluating(Definition):
     def compare(
         self,
         variants: Mapping[str, Any],
-        rows: object,
-        scorers: object,
+        rows: object = None,
+        scorers: object = None,
         *,
+        runs: object = None,
         directory: str | Path | None = None,
         **options: Unpack[EvaluationKeywords],
     ) -> EvaluationComparison:
@@ -157,6 +191,7 @@ class Evaluating(Definition):
             variants: By name: changes such as ``{"write.prompt": "…", "*.llm_model": "…"}``, or another pipeline.
             rows: As of ``evaluate``.
             scorers: As of ``evaluate``.
+            runs: With ``only``: stored runs, as of ``evaluate``.
             directory: The comparison's directory; one that was stopped continues there.
 
         Raises:
@@ -164,7 +199,7 @@ class Evaluating(Definition):
             RunInterrupted: Ctrl-C or Stop; the same call with ``directory`` continues.
         """
         with held_interrupts() as interrupt:
-            request = _compare_request(self, interrupt, rows, scorers, directory, {}, **options)
+            request = _compare_request(self, interrupt, (rows, runs), scorers, directory, {}, **options)
             launch.refuse_own_loop(request.of_map.of_rows.host)
         return of_variants.compare(self, variants, request)
 
@@ -172,9 +207,10 @@ class Evaluating(Definition):
     async def compare_async(
         self,
         variants: Mapping[str, Any],
-        rows: object,
-        scorers: object,
+        rows: object = None,
+        scorers: object = None,
         *,
+        runs: object = None,
         directory: str | Path | None = None,
         **options: Unpack[EvaluationKeywords],
     ) -> EvaluationComparison:
@@ -184,10 +220,11 @@ class Evaluating(Definition):
             variants: As of ``compare``.
             rows: As of ``evaluate``.
             scorers: As of ``evaluate``.
+            runs: As of ``compare``.
             directory: The comparison's directory; one that was stopped continues there.
         """
         with held_interrupts() as interrupt:
-            request = _compare_request(self, interrupt, rows, scorers, directory, {"host": "kernel"}, **options)
+            request = _compare_request(self, interrupt, (rows, runs), scorers, directory, {"host": "kernel"}, **options)
         return await of_variants.compare_async(self, variants, request)
 
 
@@ -201,18 +238,19 @@ def _parted(
     repeat: int = 1,
     output: str | Callable[..., Any] | None = None,
     inputs: Sequence[str] | None = None,
+    only: str | None = None,
     **of_map: Any,
 ) -> tuple[EvaluationOptions, MapRequest]:
     """The options of an evaluation, and the request of its map with all others."""
     check_names(of_map.keys() - map_work.NOT_OF_A_ROW.keys(), EvaluationKeywords.__annotations__)
-    own = EvaluationOptions(repeat=repeat, output=output, inputs=inputs)
+    own = EvaluationOptions(repeat=repeat, output=output, inputs=inputs, only=only)
     return own, request_of(pipeline, interrupt, defaults, is_waited_for=is_waited_for, **of_map)
 
 
 def _compare_request(
     pipeline: Definition,
     interrupt: HeldInterrupt,
-    rows: object,
+    given: tuple[object, object],
     scorers: object,
     directory: str | Path | None,
     defaults: Mapping[str, Any],
@@ -221,4 +259,5 @@ def _compare_request(
 ) -> CompareRequest:
     own, of_map = _parted(pipeline, interrupt, defaults, is_waited_for=True, **options)
     place = None if directory is None else as_path(directory, "directory")
-    return of_variants.CompareRequest(rows, scorers, own, place, of_map)
+    rows, runs = given
+    return of_variants.CompareRequest(rows, scorers, own, place, of_map, runs)

@@ -253,6 +253,7 @@ class EvaluationOptions:
     repeat: int = 1
     output: str | Callable[..., Any] | None = None
     inputs: Sequence[str] | None = None
+    only: str | None = None
 
 
 class EvaluationKeywords(MapKeywords, total=False):
@@ -261,6 +262,7 @@ class EvaluationKeywords(MapKeywords, total=False):
     repeat: int
     output: str | Callable[..., Any] | None
     inputs: Sequence[str] | None
+    only: str | None
 
 
 BOUNDS = tuple(BoundKeywords.__annotations__)

@@ -282,6 +282,7 @@ def inspection_of(run: Run, asked: InspectionQuery) -> dict[str, Any]:
     plain = answer_inspection(run, asked.model_dump(), with_place=False)
     if plain.get("failure"):  # what the page does with a failed stage; the calls are those of Python
         found = InspectorActions(run).with_actions(plain)["actions"]
+        found.pop("save", None)  # a row is a file beside a notebook
         calls = {name: {**found[name], "call": ""} for name in ("fork", "rewind")}
         plain["actions"] = {**found, **calls, "is_pinned": False, "pin": None}
     return view_in_requests(plain)

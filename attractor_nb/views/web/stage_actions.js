@@ -1,6 +1,6 @@
-// What can be done with the stage that is looked at: fork, rewind, pin. The tooltip of a button has the call that does the same,
-// or the reason where it is off, which a click also shows. `onAct(request)` sends a request; what comes of it comes back through
-// `answer`.
+// What can be done with the stage that is looked at: fork, rewind, pin, save. The tooltip of a button has the call that does the
+// same, or the reason where it is off, which a click also shows. `onAct(request)` sends a request; what comes of it comes back
+// through `answer`.
 
 import { make, makeButton, newKey, onCommandEnter } from "./parts.js";
 import { makeCopy } from "./texts.js";
@@ -25,7 +25,7 @@ export function makeStageActions(onAct) {
     bar.append(button);
     return button;
   };
-  const buttons = { fork: makeAction("fork"), rewind: makeAction("rewind"), pin: makeAction("pin") };
+  const buttons = { fork: makeAction("fork"), rewind: makeAction("rewind"), pin: makeAction("pin"), save: makeAction("save") };
   const typed = new Map(); // by stage: a prompt that was begun
   let place = null; // {node, visit, branch}
   let actions = null;
@@ -42,8 +42,10 @@ export function makeStageActions(onAct) {
       fork: [__("Fork"), wordsOfFork(isFailed)],
       rewind: [__("Rewind"), wordsOfRewind(isFailed)],
       pin: actions.is_pinned ? [__("Unpin"), __("Unpin this answer")] : [__("Pin"), __("Pin this answer")],
+      save: [__("Save as row"), actions.save ? __("Save as row in %1", actions.save.file) : ""],
     };
     buttons.pin.hidden = !actions.pin || (isFailed && !actions.is_pinned); // nobody keeps an answer that failed
+    buttons.save.hidden = !actions.save;
     for (const [each, button] of Object.entries(buttons).filter(([, one]) => !one.hidden)) {
       const { why, call } = actions[each];
       const [short, whole] = words[each];
@@ -51,7 +53,7 @@ export function makeStageActions(onAct) {
       button.setAttribute("aria-label", whole);
       button.title = why || `${whole}: ${call}`;
       button.setAttribute("aria-disabled", String(Boolean(why)));
-      if (each !== "pin") button.setAttribute("aria-expanded", String(opened === each));
+      if (each === "fork" || each === "rewind") button.setAttribute("aria-expanded", String(opened === each));
     }
   }
 
@@ -68,7 +70,8 @@ export function makeStageActions(onAct) {
   }
 
   function choose(each) {
-    if (each === "pin") act({ call: actions.is_pinned ? "unpin" : "pin" });
+    if (each === "save") act({ call: "save" });
+    else if (each === "pin") act({ call: actions.is_pinned ? "unpin" : "pin" });
     else if (opened === each) close();
     else open(each);
   }
