@@ -2,9 +2,9 @@
 
     python tests/notebooks/record_cassettes.py
 
-The answers of notebook 7 are those below, written by hand; the scripted server of tests/backends/llm gives them in
-the forms of the providers. Those of notebook 17 are written by hand in notebooks/cassettes/replies.jsonl: ``replies``.
-Those of notebook 16 are the words of the model on this machine, and its commands are run: ``local`` takes a minute or
+The answers of notebook 6 are those below, written by hand; the scripted server of tests/backends/llm gives them in
+the forms of the providers. Those of notebook 19 are written by hand in notebooks/cassettes/replies.jsonl: ``replies``.
+Those of notebook 18 are the words of the model on this machine, and its commands are run: ``local`` takes a minute or
 more. No key is needed, and nothing leaves this machine.
 """
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from attractor_nb import Context, Node
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-NOTEBOOK = REPOSITORY / "notebooks" / "07_models_and_stylesheets.ipynb"
+NOTEBOOK = REPOSITORY / "notebooks" / "06_models_and_stylesheets.ipynb"
 CASSETTE = REPOSITORY / "notebooks" / "cassettes" / "release.json"
-BETTER = REPOSITORY / "notebooks" / "17_is_it_better.ipynb"
+BETTER = REPOSITORY / "notebooks" / "19_is_it_better.ipynb"
 REPLIES = REPOSITORY / "notebooks" / "cassettes" / "replies.json"
 EXAMPLE = REPOSITORY / "examples" / "ticket_to_release.dot"
 TICKET = REPOSITORY / "notebooks" / "cassettes" / "ticket.json"
@@ -64,7 +64,7 @@ def pipeline_of(notebook: Path, cell_id: str) -> str:
 
 
 def record(target: Path = CASSETTE) -> None:
-    """Run the pipeline of notebook 7 against the scripted server, and keep what was said."""
+    """Run the pipeline of notebook 6 against the scripted server, and keep what was said."""
     program = _load(SERVER)
     replies = [program.Reply(text, usage=usage) for text, usage in ANSWERS]
     with program.ScriptedServer(*replies) as server:
@@ -80,7 +80,7 @@ def record(target: Path = CASSETTE) -> None:
 
 
 def record_local(target: Path = TICKET) -> None:
-    """Run the example of notebook 16 with the model on this machine, beside a module that is wrong."""
+    """Run the example of notebook 18 with the model on this machine, beside a module that is wrong."""
     with tempfile.TemporaryDirectory() as place:
         for name, text in SHOP.items():
             (Path(place) / name).write_text(text, "utf-8")
@@ -101,7 +101,7 @@ def record_local(target: Path = TICKET) -> None:
 
 
 def record_replies(target: Path = REPLIES) -> None:
-    """Run both variants of notebook 17 with the replies that are written by hand."""
+    """Run both variants of notebook 19 with the replies that are written by hand."""
     rows = [json.loads(line) for line in target.with_suffix(".jsonl").read_text("utf-8").splitlines()]
     replies = {row["ticket"]: row for row in rows}
     guided: dict[str, str] = ast.literal_eval(cell_of(BETTER, "guided").split("=", 1)[1].strip())

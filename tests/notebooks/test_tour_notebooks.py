@@ -10,6 +10,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from pydantic import BaseModel
 
 from attractor_nb import FunctionBackend, Outcome, Pipeline, QueueInterviewer, Run, current_stage, heat, lineage, runs
 from attractor_nb.evaluation import matches
@@ -23,10 +24,22 @@ def notebook(request):
     return nbformat.read(request.param, as_version=4)
 
 
-def test_each_has_a_number_of_its_own():
-    numbers = [path.name[:2] for path in NOTEBOOKS]
-    assert len(set(numbers)) == len(numbers)
-    assert {"01", "02", "03", "04", "06"} <= set(numbers)
+def test_they_are_numbered_and_each_leads_back_and_on():
+    read = [nbformat.read(path, as_version=4) for path in NOTEBOOKS]
+    titles = [notebook.cells[0].source.partition("\n")[0].removeprefix("# ") for notebook in read]
+    assert [int(path.name[:2]) for path in NOTEBOOKS] == list(range(1, len(NOTEBOOKS) + 1))
+    for number, (path, notebook) in enumerate(zip(NOTEBOOKS, read, strict=True), 1):
+        assert titles[number - 1].startswith(f"{number} · "), path.name
+        ways = notebook.cells[-2].source
+        if number > 1:
+            assert f"Back: [{titles[number - 2]}]({NOTEBOOKS[number - 2].name})" in ways, path.name
+        if number < len(NOTEBOOKS):
+            assert f"Next: [{titles[number]}]({NOTEBOOKS[number].name})" in ways, path.name
+
+
+def test_each_says_its_route_how_long_it_takes_and_what_it_is_for(notebook):
+    route = notebook.cells[0].source.split("\n\n")[1]
+    assert re.match(r"\*[A-Z][\w ]+, \d of \d: \d+ minutes; needs .+\. Afterwards you can .+\.\*$", route, re.DOTALL), route
 
 
 def test_a_notebook_begins_with_a_title_and_the_extension(notebook):
@@ -98,7 +111,15 @@ def test_exercise_2_when_nobody_answers_the_default_sends_the_draft_back():
     assert run.result().visits["draft"] == 2
 
 
-def test_exercise_3_the_test_is_repaired_and_run_again():
+def test_exercise_3_the_value_of_the_new_input_stands_in_the_prompt():
+    answer = Pipeline(f"""digraph {{ {ENDS} inputs="ticket, language=English"
+        reply [prompt="Answer the customer in $language. $ticket"]
+        start -> reply -> done }}""")
+    result = answer.run(wait=True, params={"ticket": "Bonjour", "language": "French"})
+    assert result["reply"].prompt.endswith("Answer the customer in French. Bonjour")
+
+
+def test_exercise_4_the_test_is_repaired_and_run_again():
     build = Pipeline(f"""digraph {{ {ENDS}
         test [shape=parallelogram, goal_gate=true, retry_target="repair",
               tool_command="cd \\"$ATTRACTOR_LOGS_ROOT\\"; test -e mark || {{ touch mark; exit 1; }}"]
@@ -110,7 +131,7 @@ def test_exercise_3_the_test_is_repaired_and_run_again():
     assert result.status == "success"
 
 
-def test_exercise_4_the_status_file_of_the_first_visit_is_kept():
+def test_exercise_15_the_status_file_of_the_first_visit_is_kept():
     essay = Pipeline(f"""digraph {{ {ENDS}
         write [prompt="a"] check [prompt="b"]
         start -> write -> check
@@ -157,8 +178,8 @@ def cell_source(number, cell_id):
     return whole_cell(number, cell_id).split("\n", 1)[1]
 
 
-def test_exercise_7_a_cheap_draft_and_a_second_model():
-    text = cell_source("07", "sheet")
+def test_exercise_6_a_cheap_draft_and_a_second_model():
+    text = cell_source("06", "sheet")
     release = Pipeline(text)
     text = text.replace("claude-haiku-4-5; reasoning_effort: low", "gpt-5-mini").replace(".hard   ", "#write  ")
     text = text.replace("            #review { llm_model: gpt-5.2; }\n", "")
@@ -200,15 +221,15 @@ def test_exercise_8_a_file_that_a_stage_depends_on(tmp_path, monkeypatch):
     assert "style.txt" in str(result.why("write"))
 
 
-def test_the_recording_of_notebook_7_is_that_of_its_pipeline():
+def test_the_recording_of_notebook_6_is_that_of_its_pipeline():
     """Else: python tests/notebooks/record_cassettes.py, then refresh.py."""
     cassette = NOTEBOOKS[0].parent / "cassettes" / "release.json"
-    release = Pipeline(cell_source("07", "sheet"))
+    release = Pipeline(cell_source("06", "sheet"))
     way = ["start", "outline", "write", "review", "polish", "done"]
     assert release.check(cassette, path=way, outcome="success", backend="llm").is_success
 
 
-def test_the_recording_of_notebook_16_is_that_of_its_example():
+def test_the_recording_of_notebook_18_is_that_of_its_example():
     """Else: python tests/notebooks/record_cassettes.py local, then refresh.py."""
     example = Pipeline(NOTEBOOKS[0].parents[1] / "examples" / "ticket_to_release.dot")
     way = ["start", "research", "reviewers", "plan", "judge", "test", "fix", "repair", "test", "approve", "done"]
@@ -223,10 +244,10 @@ def test_the_recording_of_notebook_16_is_that_of_its_example():
     assert "AssertionError" in checked["fix"].prompt
 
 
-def test_the_recording_of_notebook_17_has_both_prompts_for_each_ticket():
+def test_the_recording_of_notebook_19_has_both_prompts_for_each_ticket():
     """Else: python tests/notebooks/record_cassettes.py replies, then refresh.py."""
     place = NOTEBOOKS[0].parent / "cassettes"
-    guided = ast.literal_eval(whole_cell("17", "guided").split("=", 1)[1].strip())["reply.prompt"]
+    guided = ast.literal_eval(whole_cell("19", "guided").split("=", 1)[1].strip())["reply.prompt"]
     written = [json.loads(line) for line in (place / "replies.jsonl").read_text("utf-8").splitlines()]
     calls = json.loads((place / "replies.json").read_text("utf-8"))["calls"]
     told = {
@@ -245,13 +266,13 @@ def solution(number):
     return code
 
 
-def test_exercise_17_stored_runs_are_scored_again(tmp_path, capsys):
+def test_exercise_19_stored_runs_are_scored_again(tmp_path, capsys):
     pipeline = Pipeline(
-        cell_source("17", "desk"), backend=lambda prompt: "go on " * 12, runs_dir=tmp_path
+        cell_source("19", "desk"), backend=lambda prompt: "go on " * 12, runs_dir=tmp_path
     )
     rows = [{"ticket": str(number)} for number in range(3)]
     comparison = pipeline.compare({"guided": {"reply.prompt": "Briefly: $ticket"}}, rows, matches("."))
-    exec(solution("17"), {"comparison": comparison})
+    exec(solution("19"), {"comparison": comparison})
     assert (
         capsys.readouterr().out
         == "baseline 3 rows   brief 0 of 3, at most 56 %\nguided 3 rows   brief 0 of 3, at most 56 %\n"
@@ -266,6 +287,21 @@ def test_exercise_9_the_goal_gate_is_why_draft_was_visited_twice(tmp_path, monke
     assert run.result(30).visits["draft"] == 2
     assert run.explain_loop("draft").statement.endswith("because goal gate `check` was not satisfied")
     assert "gate" in str(run.explain("draft", 2))
+
+
+def test_exercise_7_the_new_field_is_listed_as_required_and_used():
+    class Sorted(BaseModel):
+        urgent: bool
+        reason: str
+
+    desk = Pipeline(
+        f"""digraph {{ {ENDS} sort [prompt="Sort it", response_schema=Sorted] reply [prompt="Because ${{sort.verdict.reason}}"]
+        start -> sort -> reply -> done }}""",
+        schemas={"Sorted": Sorted},
+    )
+    result = desk.run(wait=True, backend=lambda prompt: '{"urgent": true, "reason": "it is down"}')
+    assert '"required": ["urgent", "reason"]' in result["sort"].prompt
+    assert result["reply"].prompt.endswith("Because it is down")
 
 
 def test_exercise_10_a_pinned_check_is_the_last_one(tmp_path, monkeypatch):
@@ -302,16 +338,16 @@ def test_exercise_14_three_edits_touch_few_lines():
 
 
 @pytest.mark.campaign
-def test_exercise_15_what_the_killed_server_left_is_ended_by_another(tmp_path, monkeypatch, capsys):
+def test_exercise_16_what_the_killed_server_left_is_ended_by_another(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    names: dict = {"review": Pipeline(cell_source("15", "review"))}
+    names: dict = {"review": Pipeline(cell_source("16", "review"))}
     for cell in ("imports", "serve", "ask", "events"):
-        text = whole_cell("15", cell)
+        text = whole_cell("16", cell)
         for call in ("os.chdir", "server, address", "json.load(ask", "for last_id"):  # what the notebook does at once
             text = text.partition(f"\n{call}")[0]
         exec(text, names)
     try:
-        exec(solution("15"), names)
+        exec(solution("16"), names)
         assert names["server"].wait(60) == 0
     finally:
         names["server"].kill()
@@ -355,6 +391,6 @@ def test_exercise_11_a_fork_before_the_first_plan_does_all_of_it_anew(tmp_path):
     assert "fork before plan, visit 1" in str(lineage(run))
 
 
-def test_exercise_16_the_fix_carries_the_whole_research(capsys):
-    exec(solution("16"), {"release": Pipeline(NOTEBOOKS[0].parents[1] / "examples" / "ticket_to_release.dot")})
+def test_exercise_18_the_fix_carries_the_whole_research(capsys):
+    exec(solution("18"), {"release": Pipeline(NOTEBOOKS[0].parents[1] / "examples" / "ticket_to_release.dot")})
     assert capsys.readouterr().out == "research.response\n"

@@ -297,7 +297,12 @@ def heat(runs: Any, by: str = BY, *, waits: bool = True) -> HeatMap:
     others: list[str] = []
     name, other_graphs = None, 0
     for given in _several(runs):
-        if name is not None and isinstance(given, RunSummary) and given.kind == "run" and given.pipeline_name != name:
+        if (
+            name is not None
+            and isinstance(given, RunSummary)
+            and not given.is_map
+            and given.pipeline_name not in ("", name)
+        ):
             others.append(given.pipeline_name)
             continue
         try:
