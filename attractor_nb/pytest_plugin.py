@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from attractor_nb.model.vocabulary import environment_variables
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -61,4 +59,6 @@ def cassette(request: pytest.FixtureRequest) -> CassetteFile:
 
 
 def _default_mode() -> str:
+    from attractor_nb.model.vocabulary import environment_variables  # noqa: PLC0415 - pytest starts without the package
+
     return "replay" if os.environ.get(environment_variables.CI) else "auto"

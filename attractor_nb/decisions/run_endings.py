@@ -162,7 +162,7 @@ def due_end(plan: Plan, state: RunState) -> RunEnd | None:
 
     That run ends as its stage did. A failure that an edge routes on would not have failed the whole run.
     """
-    if state.is_single_stage_done:
+    if 0 < state.last_step <= len(state.completed):
         is_routed = bool(state.next_node) and state.last_route not in JUMPS
         return RunEnd(is_success=True) if is_routed else dead_end(state)
     return _restart_end(plan, state, state.next_node) if is_restart_due(plan, state) else None

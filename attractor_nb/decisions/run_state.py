@@ -181,7 +181,7 @@ def _no_stages() -> deque[StageSummary]:
 
 def taken_edges(taken: Mapping[EdgeKey, int]) -> tuple[TakenEdge, ...]:
     """The counts of edges as records store them."""
-    return tuple((*edge, times) for edge, times in taken.items())
+    return tuple([(*edge, times) for edge, times in taken.items()])
 
 
 def times_of(edges: Iterable[TakenEdge]) -> dict[EdgeKey, int]:
@@ -263,11 +263,6 @@ class RunState(msgspec.Struct, eq=False):
             return None
         outer = self.root.branches.open.get(enclosing(self.branch))
         return self.root if outer is None else outer.state
-
-    @property
-    def is_single_stage_done(self) -> bool:
-        """True if this is a run of a single stage, and that is committed."""
-        return 0 < self.last_step <= len(self.completed)
 
     @property
     def steps(self) -> int:
@@ -408,7 +403,7 @@ class RunState(msgspec.Struct, eq=False):
         own = self.usage_by_node.get(node_id)
         self.usage_by_node[node_id] = usage if own is None else own + usage
 
-    def _commit(self, event: StageEnd, *, is_passed_through: bool) -> None:
+    def _commit(self, event: StageEnd, *, is_passed_through: bool) -> None:  # noqa: C901 - a call costs in each step
         name, outcome = event.name, event.outcome
         status = outcome.status
         if self.root is not None:
@@ -432,7 +427,9 @@ class RunState(msgspec.Struct, eq=False):
         if not (is_passed_through and status.is_success):
             self.seen = condition_outcome(outcome)
         self.next_node, self.incoming_edge = event.next_node, event.edge
-        self._count_edge(event)
+        if event.edge is not None:
+            edge = (event.name, event.next_node, event.edge)
+            self.taken[edge] = self.taken.get(edge, 0) + 1
         self.last_status, self.last_route = status, event.route
         self.last_reason = outcome.failure_reason or event.route_detail
         self.last_notes = outcome.notes
@@ -440,11 +437,6 @@ class RunState(msgspec.Struct, eq=False):
         has_news = summary.notes or summary.size or not set(summary.keys).issubset(self.inputs)
         if has_news and not is_passed_through:
             self.recent.append(summary)
-
-    def _count_edge(self, event: StageEnd) -> None:
-        if event.edge is not None:
-            edge = (event.name, event.next_node, event.edge)
-            self.taken[edge] = self.taken.get(edge, 0) + 1
 
     def _commit_to_run(self, run: RunState, event: StageEnd) -> None:
         """Report a commit of this branch to all states around it: its place in the count, its status."""

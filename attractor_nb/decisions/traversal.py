@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 Uniform = Callable[[float, float], float]
 
 
-def traverse(
+def traverse(  # noqa: C901 - a call costs in each step
     plan: Plan,
     state: RunState,
     context: RunContext,
@@ -83,7 +83,9 @@ def traverse(
             if end is not None:
                 return end
             continue
-        planned = eligible(plan, plan.nodes[state.next_node], state.taken)
+        planned = plan.nodes[state.next_node]
+        if planned.bounded:
+            planned = eligible(plan, planned, state.taken)
         if end := same_failure_end(state, planned.id) or bound_reached(plan, state, planned.id):
             return end
         if planned.is_exit:
@@ -128,7 +130,9 @@ def traverse_branch(
         if is_restart_due(plan, state):
             reason = f"a loop_restart edge leads to {state.next_node}, and a branch cannot restart the run"
             return RunEnd(is_success=False, reason=reason)
-        planned = eligible(plan, plan.nodes[state.next_node], state.taken)
+        planned = plan.nodes[state.next_node]
+        if planned.bounded:
+            planned = eligible(plan, planned, state.taken)
         if planned.id == join or planned.is_exit:
             return RunEnd(is_success=True)
         if end := branch_refused(plan, state, planned):

@@ -176,7 +176,7 @@ class Attempts(msgspec.Struct):
             branch=self.branch,
             branches=FanOut(self.keeper, self, planned, started) if planned.is_fan_out else None,
             has_item=FOR_EACH in setup.plan.graph.attrs,  # which the graph of an item alone has
-            spent_edges=tuple(edge.edge for edge in planned.spent),
+            spent_edges=tuple(edge.edge for edge in planned.spent) if planned.spent else (),
             children=setup.children,
             instructions=instructions,
             messages=messages,
@@ -259,7 +259,8 @@ class Attempts(msgspec.Struct):
         if known is None:
             known = self._calls[id(handler)] = handler_call(handler)
         try:
-            given = (planned.node, context, eligible_graph(setup.plan, planned), self.store.logs_root)
+            graph = eligible_graph(setup.plan, planned) if planned.spent else setup.plan.graph
+            given = (planned.node, context, graph, self.store.logs_root)
             execute = partial(known.execute, *given)
             work = _paid(execute, planned, known, spending) if spending.is_bounded else execute()
             own = None if known.keeps_own_time else planned.timeout_seconds

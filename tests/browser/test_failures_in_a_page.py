@@ -78,7 +78,7 @@ def test_a_failed_run_opens_its_failed_stage_by_itself(open_view, tmp_path, kind
     assert page.locator(".al-inspector-title").text_content() == "Load the table (load)"
     assert failure.locator(".al-failure-words").text_content().startswith("load failed: ")
     assert "A rewind to load runs it again" in failure.locator(".al-failure-resume").text_content()
-    buttons = page.locator(".as-buttons .as-button:visible").all_text_contents()
+    buttons = page.locator(".as-actions .as-button:visible").all_text_contents()
     if kind == "function":
         assert failure.locator(".al-code.is-failed").text_content().strip().endswith('return table["missing"], value')
         assert failure.locator(".al-code").count() == 5

@@ -304,12 +304,13 @@ def test_a_map_is_shown_with_its_totals_and_its_failures_first(command, many):
     assert shown.code == 1
     lines = shown.out.splitlines()
     assert lines[0].startswith("✕ fail   3 of 3 rows   2 success, 1 failed")
-    assert [line.split()[:3] for line in lines[1:]] == [
-        ["✕", "failed", "1"],
-        ["✓", "success", "0"],
-        ["✓", "success", "2"],
+    assert lines[1].startswith("failed in check")
+    assert [line.split()[:3] for line in lines[4:]] == [
+        ["1", "✕", "failed"],
+        ["0", "✓", "success"],
+        ["2", "✓", "success"],
     ]
-    assert "exit code 1" in lines[1]
+    assert "exit code 1" in lines[4]
     assert "`attractor-nb map --resume many --failed retry`" in shown.err
     plain = json.loads(command("watch", "--once", "--json", "many").out)
     assert plain["counts"] == {"success": 2, "fail": 1, "interrupted": 0, "not_started": 0, "running": 0}

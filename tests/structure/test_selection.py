@@ -87,7 +87,7 @@ def test_every_kind_of_protection_has_a_test_that_represents_it(request):
         *("a Dask worker", "a browser", "a failing disk", "a hostile file name", "a kill", "a killed server"),
         *("a lost kernel", "a pipeline over HTTP", "a planted key", "a power loss", "a process tree", "a provider"),
         *("a real model", "a restarted server", "a server", "an MCP server", "an interrupt", "hostile text"),
-        "JupyterLab",
+        *("JupyterLab", "the site"),
     }
 
 
