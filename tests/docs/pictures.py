@@ -72,7 +72,7 @@ def write_notebook(path: Path, *cells: str) -> None:
 
 
 def draw_live_run(driver: Any, folder: Path) -> None:
-    """README: a run that waits at a gate, with its question beside the drawing."""
+    """docs/gates.md: a run that waits at a gate, with its question beside the drawing."""
     write_notebook(
         folder / "run.ipynb", "%load_ext attractor_nb", f"%%attractor release --quiet\n{RELEASE}", MODEL,
         "run = release.run(backend=model)",
@@ -224,14 +224,12 @@ def draw_pages(driver: Any, folder: Path) -> None:
 
 STUDIO = {
     "inspector": 'run.inspect("write")',
-    "explanation": "run.explain()",
     "difference": "diff(run, fork)",
     "replay": "fork.replay()",
     "timeline": "run.timeline()",
     "heat": 'run.heat("cost")',
     "runs": "runs()",
     "editor": "release.edit()",
-    "findings": "Pipeline(release.to_dot().replace('tests -> review', 'tests -> revew'))",
     "estimate": "release.estimate()",
     "evaluation": "evaluation",
 }

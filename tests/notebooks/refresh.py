@@ -38,6 +38,7 @@ def refresh(path: Path) -> None:
         kernel_name="python3",
         record_timing=False,
         coalesce_streams=True,
+        store_widget_state=False,
         resources={"metadata": {"path": str(path.parent)}},
     )
     os.environ.update(SURROUNDINGS)
