@@ -4,8 +4,8 @@
 
 The answers of notebook 6 are those below, written by hand; the scripted server of tests/backends/llm gives them in
 the forms of the providers. Those of notebook 19 are written by hand in notebooks/cassettes/replies.jsonl: ``replies``.
-Those of notebook 18 are the words of the model on this machine, and its commands are run: ``local`` takes a minute or
-more. No key is needed, and nothing leaves this machine.
+Those of notebook 18 are written by hand below, and its commands are run: ``ticket``. No key is needed, and nothing
+leaves this machine.
 """
 
 from __future__ import annotations
@@ -40,6 +40,22 @@ SHOP = {
     "prices.py": "def total(prices):\n    return str(sum(float(price) for price in prices))\n",
     "test_prices.py": "from prices import total\n\n\n"
     'def test_cents_are_kept():\n    assert total(["0.1", "0.2"]) == "0.3"\n',
+}
+TICKET_ANSWERS = {
+    "research": "Prices are added as binary floats, and a float cannot hold 0.1 exactly, so the sum carries an error in the "
+    "last places. str() then prints every digit of it.",
+    "correctness": "Yes: 0.1 has no exact binary fraction, and sum() only adds the errors up. The cause is the conversion "
+    "with float() in total(), not the printing.",
+    "risk": "Callers that compare the result as text will see 0.3 in place of 0.30000000000000004, "
+    "which is wanted. A price that is no number raises InvalidOperation where float raised ValueError.",
+    "clarity": "It does not say which line converts the prices, nor whether the result shall stay a text. The test in "
+    "test_prices.py expects the text 0.3.",
+    "plan": "1. In prices.py, convert each price by an exact decimal type instead of float; that is the cause, as the first "
+    "reviewer confirms.\n2. Keep the result a text, so that callers and the test see 0.3; no input format changes.\n3. Run "
+    "the test before and after, to see it fail for this reason and then pass.",
+    "judge": '{"outcome": "success", "notes": "The plan names the line, keeps the interface, and tests the change."}',
+    "fix": "The assertion compares 0.30000000000000004 with 0.3. Decimal keeps the digits as they were typed.\n\n"
+    '{"type": "Decimal"}',
 }
 SERVER = REPOSITORY / "tests" / "backends" / "llm" / "scripted_server.py"
 _NEWS = "Version 2.0 finds things in a tenth of the time and works without a network."
@@ -79,15 +95,21 @@ def record(target: Path = CASSETTE) -> None:
         )
 
 
-def record_local(target: Path = TICKET) -> None:
-    """Run the example of notebook 18 with the model on this machine, beside a module that is wrong."""
+def answer_ticket(node: Node, prompt: str, context: Context) -> str:
+    """The written answer of a stage of notebook 18."""
+    del prompt, context
+    return TICKET_ANSWERS[node.id]
+
+
+def record_ticket(target: Path = TICKET) -> None:
+    """Run the example of notebook 18 with written answers, beside a module that is wrong."""
     with tempfile.TemporaryDirectory() as place:
         for name, text in SHOP.items():
             (Path(place) / name).write_text(text, "utf-8")
         os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         Pipeline(EXAMPLE).run(
             wait=True,
-            backend="local",
+            backend=answer_ticket,
             interviewer="auto",
             params=PARAMS,
             trust=True,
@@ -134,4 +156,4 @@ def _load(path: Path) -> ModuleType:
 
 
 if __name__ == "__main__":
-    {"": record, "local": record_local, "replies": record_replies}["".join(sys.argv[1:])]()
+    {"": record, "ticket": record_ticket, "replies": record_replies}["".join(sys.argv[1:])]()

@@ -39,7 +39,9 @@ def test_they_are_numbered_and_each_leads_back_and_on():
 
 def test_each_says_its_route_how_long_it_takes_and_what_it_is_for(notebook):
     route = notebook.cells[0].source.split("\n\n")[1]
-    assert re.match(r"\*[A-Z][\w ]+, \d of \d: \d+ minutes; needs .+\. Afterwards you can .+\.\*$", route, re.DOTALL), route
+    assert re.match(r"\*[A-Z][\w ]+, \d of \d: \d+ minutes; needs .+\. Afterwards you can .+\.\*$", route, re.DOTALL), (
+        route
+    )
 
 
 def test_a_notebook_begins_with_a_title_and_the_extension(notebook):
@@ -230,14 +232,13 @@ def test_the_recording_of_notebook_6_is_that_of_its_pipeline():
 
 
 def test_the_recording_of_notebook_18_is_that_of_its_example():
-    """Else: python tests/notebooks/record_cassettes.py local, then refresh.py."""
+    """Else: python tests/notebooks/record_cassettes.py ticket, then refresh.py."""
     example = Pipeline(NOTEBOOKS[0].parents[1] / "examples" / "ticket_to_release.dot")
     way = ["start", "research", "reviewers", "plan", "judge", "test", "fix", "repair", "test", "approve", "done"]
     checked = example.check(
         NOTEBOOKS[0].parent / "cassettes" / "ticket.json",
         path=way,
         outcome="success",
-        backend="local",
         params={"ticket": "0.1 + 0.2 is printed as 0.30000000000000004"},
     )
     assert checked.is_success
@@ -267,9 +268,7 @@ def solution(number):
 
 
 def test_exercise_19_stored_runs_are_scored_again(tmp_path, capsys):
-    pipeline = Pipeline(
-        cell_source("19", "desk"), backend=lambda prompt: "go on " * 12, runs_dir=tmp_path
-    )
+    pipeline = Pipeline(cell_source("19", "desk"), backend=lambda prompt: "go on " * 12, runs_dir=tmp_path)
     rows = [{"ticket": str(number)} for number in range(3)]
     comparison = pipeline.compare({"guided": {"reply.prompt": "Briefly: $ticket"}}, rows, matches("."))
     exec(solution("19"), {"comparison": comparison})
