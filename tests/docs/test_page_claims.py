@@ -149,7 +149,9 @@ def test_calls_that_pages_name_exist():
         assert hasattr({"run": Run, "pipeline": Pipeline}[owner], name), f"{owner}.{name}"
     for name in re.findall(r"`both\.(\w+)\(", PAGES["sharing"]):
         assert hasattr(Comparison, name), name
-    edits = set(re.findall(r"editor\.(?!png)(\w+)", PAGES["editing"].replace("editor-dark.png", ""))) | set(re.findall(r"`\.(\w+)\(", PAGES["editing"]))
+    edits = set(re.findall(r"editor\.(?!png)(\w+)", PAGES["editing"].replace("editor-dark.png", ""))) | set(
+        re.findall(r"`\.(\w+)\(", PAGES["editing"])
+    )
     assert {name for name in edits if not hasattr(Editor, name)} == set()
     assert len(edits) > 12
     of_rows = set(re.findall(r"runs\(\)\[0\]\.(\w+)\(", PAGES["history"]))
