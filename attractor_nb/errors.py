@@ -95,7 +95,10 @@ class AttractorError(Exception):
 
 
 class SourceError(AttractorError):
-    """A text cannot be read. ``span`` is the offending text, or None when there is no text."""
+    """A text cannot be read. ``span`` is the offending text, or None when there is no text.
+
+    Correct the text at the marked place; ``hint`` says how.
+    """
 
     def __init__(self, message: str, span: Span | None = None, *, hint: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -119,6 +122,8 @@ class SourceError(AttractorError):
 
 class DotSyntaxError(SourceError):
     """The DOT source is outside the supported subset (spec 2.1-2.4).
+
+    Correct the marked place; ``attractor-nb validate FILE`` lists all mistakes at once.
 
     Attributes:
         others: The other findings of the text: its further syntax errors, and what lint finds in the statements that
@@ -159,27 +164,44 @@ class DotSyntaxError(SourceError):
 
 
 class ConditionSyntaxError(SourceError):
-    """An edge condition does not parse (spec 10.2)."""
+    """An edge condition does not parse (spec 10.2).
+
+    Write comparisons joined by ``&&``, such as ``outcome=success && context.tests=3``.
+    """
 
 
 class StylesheetSyntaxError(SourceError):
-    """A model stylesheet does not parse (spec 8.2)."""
+    """A model stylesheet does not parse (spec 8.2).
+
+    Write rules such as ``.hard { llm_model: large; }``.
+    """
 
 
 class MappingSyntaxError(SourceError):
-    """``pipeline.inputs`` or ``pipeline.outputs`` does not parse (spec 9.4)."""
+    """``pipeline.inputs`` or ``pipeline.outputs`` does not parse (spec 9.4).
+
+    Write pairs with commas between them: ``ticket=context.ticket, tone='plain'``.
+    """
 
 
 class InputsSyntaxError(SourceError):
-    """The ``inputs`` of a graph do not parse (ruling 34)."""
+    """The ``inputs`` of a graph do not parse (ruling 34).
+
+    Write names with commas between them, each with an optional default: ``inputs="ticket, tone=plain"``.
+    """
 
 
 class ParamsSyntaxError(SourceError):
-    """A file of inputs is not the JSON Lines or CSV that it should be."""
+    """A file of inputs is not the JSON Lines or CSV that it should be.
+
+    Correct the line that the message names.
+    """
 
 
 class ValidationError(AttractorError):
     """Lint found errors, so nothing was run (spec 7.1, 7.3).
+
+    Correct the findings; ``pipeline.lint().fix()`` shows the corrected text.
 
     Attributes:
         diagnostics: All findings, warnings included, in source order.
@@ -201,27 +223,44 @@ class ValidationError(AttractorError):
 
 
 class OptionError(AttractorError):
-    """An argument, option or environment value is unusable."""
+    """An argument, option or environment value is unusable.
+
+    Correct the argument; the message has the nearest name or the values that are possible.
+    """
 
 
 class NoSuchKey(OptionError, KeyError):
-    """A lookup by name, such as ``result["plan"]``, of something that is not there."""
+    """A lookup by name, such as ``result["plan"]``, of something that is not there.
+
+    Use a name that exists; most messages have the nearest.
+    """
 
 
 class NoSuchRow(OptionError, IndexError):
-    """A lookup by number, such as ``result[3]`` of a map, of a row that is not there."""
+    """A lookup by number, such as ``result[3]`` of a map, of a row that is not there.
+
+    Use a number below the length.
+    """
 
 
 class ContextValueError(AttractorError):
-    """A value that would not survive a JSON round trip was set in the context (ruling 31)."""
+    """A value that would not survive a JSON round trip was set in the context (ruling 31).
+
+    Store texts, numbers, truth values, lists and dicts with text keys.
+    """
 
 
 class StatusFileError(AttractorError):
-    """A status.json is not what its contract asks for (ruling 27)."""
+    """A status.json is not what its contract asks for (ruling 27).
+
+    Correct the program that writes the file; it is kept as ``status.rejected.json``.
+    """
 
 
 class StageError(AttractorError):
     """A stage failed. Handlers and backends raise its subclasses to class the failure.
+
+    Raise one of its subclasses in a handler, function or backend of your own.
 
     Attributes:
         retry_after_seconds: Pause that the server asks for; None when it names none.
@@ -237,7 +276,10 @@ class StageError(AttractorError):
 
 
 class RetryableError(StageError):
-    """A transient failure: rate limit, network, 5xx. Retried within the node's policy (Appendix D)."""
+    """A transient failure: rate limit, network, 5xx. Retried within the node's policy (Appendix D).
+
+    Raise it in your own code for a failure that may pass; give the node ``max_retries``.
+    """
 
 
 class BudgetReached(RetryableError):
@@ -248,11 +290,16 @@ class BudgetReached(RetryableError):
 
 
 class TerminalError(StageError):
-    """A permanent failure: authentication, configuration, validation. Never retried (Appendix D)."""
+    """A permanent failure: authentication, configuration, validation. Never retried (Appendix D).
+
+    Raise it in your own code for a failure that no retry can change; correct the cause, then rewind to the stage.
+    """
 
 
 class CassetteMiss(TerminalError):
     """A replayed run makes a call that its cassette has no answer for; nothing was called.
+
+    Record again with ``cassette_mode="auto"``, or undo the change that the message names.
 
     Attributes:
         node_id: The stage.
@@ -266,23 +313,37 @@ class CassetteMiss(TerminalError):
 
 
 class WorkerLost(StageError):
-    """The worker of a stage was lost, and its effects are not known: ``on_interrupted`` decides."""
+    """The worker of a stage was lost, and its effects are not known: ``on_interrupted`` decides.
+
+    Set ``on_interrupted=rerun`` on a node that may safely run again; look at the worker's log.
+    """
 
 
 class CheckFailed(AttractorError, AssertionError):
-    """A replayed pipeline did not do what ``pipeline.check`` expects; a test fails with it."""
+    """A replayed pipeline did not do what ``pipeline.check`` expects; a test fails with it.
+
+    Correct the pipeline, or the expectation of the test if the change is intended.
+    """
 
 
 class GateError(AttractorError):
-    """A human gate cannot take this."""
+    """A human gate cannot take this.
+
+    Look at the open questions: ``gates()``.
+    """
 
 
 class AlreadyAnswered(GateError):
-    """The gate has an answer already; the first durable one wins (ruling 23)."""
+    """The gate has an answer already; the first durable one wins (ruling 23).
+
+    Continue with the recorded answer, which the message names.
+    """
 
 
 class AnswerRefused(GateError):
     """The answer matches no choice, or its form is not valid; the gate still waits (ruling 23).
+
+    Answer again with one of the choices that the message lists, or with a valid form.
 
     Attributes:
         fields: What is wrong with the form, by field; under the empty name what is wrong with all together.
@@ -294,23 +355,37 @@ class AnswerRefused(GateError):
 
 
 class NoSuchGate(GateError):
-    """No gate of that name is waiting."""
+    """No gate of that name is waiting: not yet, not any more, or the name is wrong.
+
+    Wait for it with ``run.wait_for_gate(...)``, or resume the run if its process is gone.
+    """
 
 
 class GateWouldBlock(GateError):
-    """Waiting here would block the very thread that has to deliver the gate's answer."""
+    """Waiting here would block the very thread that has to deliver the gate's answer.
+
+    End the cell and click, ``await run``, or answer by ``run.answer(...)`` in another cell.
+    """
 
 
 class SessionError(AttractorError):
-    """The status of parallel agents cannot do what was asked (status-schema.md)."""
+    """The status of parallel agents cannot do what was asked (status-schema.md).
+
+    Look at ``.founder-mode/status`` in the directory of the session.
+    """
 
 
 class SessionNotFound(SessionError):
-    """There is no session at that place, or none is active."""
+    """There is no session at that place, or none is active.
+
+    Name the directory of a session, or create one.
+    """
 
 
 class SessionDamaged(SessionError):
     """A session's status.json is torn, altered or foreign; the message says what is salvageable.
+
+    Read what is salvageable, and create a new session.
 
     Attributes:
         salvageable: What can be read of it without any proof that it is right; None for nothing.
@@ -322,11 +397,16 @@ class SessionDamaged(SessionError):
 
 
 class SessionBusy(SessionError):
-    """Another writer has held a session's lock for longer than a write can take."""
+    """Another writer has held a session's lock for longer than a write can take.
+
+    Try again; end the other writer if it hangs.
+    """
 
 
 class IllegalTransition(SessionError):
     """An agent or a session cannot go from one state to another.
+
+    Use one of the allowed states, which the message lists.
 
     Attributes:
         source: The state it is in.
@@ -344,15 +424,23 @@ class IllegalTransition(SessionError):
 
 
 class RunError(AttractorError):
-    """A run, or the directory that holds it, cannot do what was asked."""
+    """A run, or the directory that holds it, cannot do what was asked.
+
+    Look at the directory with ``attractor-nb doctor DIR``.
+    """
 
 
 class RunNotFound(RunError):
-    """There is no run directory at that place."""
+    """There is no run directory at that place.
+
+    List the runs: ``runs()``, ``attractor-nb runs``.
+    """
 
 
 class RunLocked(RunError):
     """Another process owns the run directory.
+
+    Answer, stop or resume it there; with ``take_over=True`` take it from a process that is frozen or gone.
 
     Attributes:
         owner: Facts about the owner: ``pid``, ``host``, ``since``; empty when unreadable.
@@ -364,27 +452,45 @@ class RunLocked(RunError):
 
 
 class RunInterrupted(RunError):
-    """The run that was waited for was stopped before its end; it can be resumed."""
+    """The run that was waited for was stopped before its end; it can be resumed.
+
+    Continue it with ``run.resume()``.
+    """
 
 
 class RunAtBreakpoint(RunError):
-    """The run that is waited for is stopped at a breakpoint, and no live view can continue it."""
+    """The run that is waited for is stopped at a breakpoint, and no live view can continue it.
+
+    Continue it with ``run.debugger``.
+    """
 
 
 class GraphChanged(RunError):
-    """The graph is not the one that the run was started with (ruling 29)."""
+    """The graph is not the one that the run was started with (ruling 29).
+
+    Resume with the text that began, ``Run.load(directory).resume()``, or accept the new one:
+    ``on_graph_change="accept"``.
+    """
 
 
 class InputsChanged(RunError):
-    """The inputs are not those that the map was started with."""
+    """The inputs are not those that the map was started with.
+
+    Resume with the inputs that began, or start a new map.
+    """
 
 
 class CheckpointCorrupt(RunError):
-    """Stored state is damaged beyond its own means of repair; the message says what is salvageable."""
+    """Stored state is damaged beyond its own means of repair; the message says what is salvageable.
+
+    Save what is intact: ``attractor-nb doctor DIR --salvage NEW_DIR``.
+    """
 
 
 class UntrustedSource(RunError):
     """The graph's executable surface came from elsewhere and is not trusted.
+
+    Read the commands (``attractor-nb commands FILE``), then pass their hash: ``run(trust="...")``.
 
     Attributes:
         surface_hash: The hash by which it can be trusted: ``run(trust=error.surface_hash)``.
@@ -397,6 +503,8 @@ class UntrustedSource(RunError):
 
 class StorageError(RunError):
     """An operation on the run directory failed; what was stored before is intact.
+
+    Free space or correct the permissions, then resume the run.
 
     Attributes:
         path: The file or directory concerned.

@@ -27,7 +27,7 @@ _OTHERS: Final = {"call": "a call", "api": "a call"}
 
 
 class QuestionType(StrEnum):
-    """The type of a question: its valid answers. The names of 11.8 are aliases, except MULTI_SELECT (ruling 24)."""
+    """The type of a question: its valid answers. Except MULTI_SELECT, each has an alias (ruling 24)."""
 
     YES_NO = "yes_no"
     MULTIPLE_CHOICE = "multiple_choice"

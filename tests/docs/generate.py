@@ -145,7 +145,7 @@ def errors_page() -> str:
     )
     parts = [
         "# Errors\n",
-        "<!-- made by `make docs` from the tables in tests/languages/malformed/ -->\n",
+        "<!-- made by `make docs` from the tables of malformed sources -->\n",
         (
             "Every error says what is wrong, where, and what to do. Carets mark the whole offending text; an error in a condition or\n"
             "stylesheet is marked in the DOT text around it.\n"
@@ -153,6 +153,8 @@ def errors_page() -> str:
         "```\n" + example_report() + "\n```\n",
         "All of them have one base class, so `except AttractorError` catches the errors of this package and no others:\n",
         f"```\n{tree}\n```\n",
+        "## When an error occurs, and what to do\n",
+        table(("error", "when", "what to do"), map(_class_row, _classes(errors.AttractorError))),
         (
             'A failed stage raises nothing: `run()` returns a result with `status == "fail"`. The tables below\n'
             "list the syntax errors by language; the lint findings are in [rules.md](rules.md).\n"
@@ -162,6 +164,24 @@ def errors_page() -> str:
         cases = tomllib.loads((MALFORMED / f"{name}.toml").read_text("utf-8"))[key]
         parts += [f"## {title}\n", table(("message", "for example", "remedy"), map(_error_row, cases))]
     return "\n".join(parts)
+
+
+def _classes(base: type[errors.AttractorError]) -> Iterable[type[errors.AttractorError]]:
+    """The classes of the tree below one, in the order of the tree."""
+    for each in base.__subclasses__():
+        if each.__module__ == errors.__name__:
+            yield each
+            yield from _classes(each)
+
+
+def _class_row(error: type[errors.AttractorError]) -> tuple[str, str, str]:
+    """Its first two paragraphs: the occasion, and the remedy."""
+    occasion, remedy, *_ = (inspect.getdoc(error) or "").split("\n\n")
+
+    def words(text: str) -> str:
+        return prose(text).replace("``", "`").replace("\\_", "_")
+
+    return code(error.__name__), words(occasion), words(remedy)
 
 
 def example_report() -> str:
@@ -280,12 +300,21 @@ def options_page() -> str:
     )
 
 
+REFERENCE = re.compile(r"\s*\((?:spec|rulings?|appendix)\b[^()]*\)", re.IGNORECASE)
+"""A reference for contributors: to a section of the specification, or to a ruling."""
+
+
+def _for_users(page: Callable[[str], str]) -> Callable[[str], str]:
+    """A page of the documentation without references for contributors; docs/conformance.md has them."""
+    return lambda now: REFERENCE.sub("", page(now))
+
+
 def _unread(page: Callable[[], str]) -> Callable[[str], str]:
     """A page that has no part written by hand."""
     return lambda now: page()
 
 
-PAGES: dict[str, Callable[[str], str]] = {
+GENERATED: dict[str, Callable[[str], str]] = {
     "docs/language.md": language_page,
     "docs/errors.md": lambda now: errors_page(),
     "docs/rules.md": lambda now: rules_page(),
@@ -296,6 +325,7 @@ PAGES: dict[str, Callable[[str], str]] = {
     "attractor_nb/cli/SKILL.md": _unread(skill_page),
     **{name: _unread(page) for name, page in reference_pages.PAGES.items()},
 }
+PAGES = {name: _for_users(page) if name.startswith("docs/") else page for name, page in GENERATED.items()}
 """Each generated file as a function of what is written there now."""
 
 

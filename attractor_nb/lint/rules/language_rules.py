@@ -172,7 +172,7 @@ def status_as_key(survey: Survey) -> Iterator[Finding]:
 def literal_unquoted(survey: Survey) -> Iterator[Finding]:
     r"""A literal of several words is not quoted.
 
-    It is read as the words up to the next `&&` (spec 10.5), which the grammar of 10.2 does not have.
+    It is read as the words up to the next `&&` (spec 10.5); the grammar of conditions does not have it (spec 10.2).
 
     Bad:
 

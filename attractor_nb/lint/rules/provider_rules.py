@@ -61,9 +61,10 @@ def fallback_valid(survey: Survey) -> Iterator[Finding]:
 
 @rule(Severity.ERROR, is_local=True)
 def base_url_valid(survey: Survey) -> Iterator[Finding]:
-    """`llm.base_url` is not an `https://` address, or an `http://` address on this machine.
+    """`llm.base_url` is not an address that begins with `https://` or `http://`.
 
-    Prompts are sent there, and no key. An address that travels unencrypted over a network is a WARNING.
+    Prompts are sent there, and no key. An `http://` address of another machine is a WARNING: prompts are sent there
+    unencrypted.
 
     Bad:
 
