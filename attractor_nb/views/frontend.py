@@ -34,7 +34,8 @@ _LARGEST: Final = "live_view"
 _IMPORT: Final = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.MULTILINE)
 _EXPORT: Final = re.compile(r"^export (?!default)", re.MULTILINE)
 _KEYFRAMES: Final = re.compile(r"^@keyframes [^{]+\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}\n?", re.MULTILINE)
-_DEFAULT: Final = re.compile(r"^export default [^;]*;\n", re.MULTILINE)
+_DEFAULT: Final = re.compile(r"^export default .*\n(?:\n*[ )\]}].*\n)*", re.MULTILINE)
+"""With the lines of its body: they are indented, or close it."""
 
 _POLICY: Final = (
     "default-src 'none'; script-src '{hash}'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"

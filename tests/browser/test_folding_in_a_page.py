@@ -193,6 +193,35 @@ def test_a_large_drawing_has_a_map_that_moves_it_and_a_small_one_has_none(open_v
     assert lens["y"] + lens["height"] == pytest.approx(area["y"] + area["height"], abs=8)
 
 
+INK = """() => {
+  const canvas = document.querySelector('.ad-map-nodes'), { width, height } = canvas;
+  const { data } = canvas.getContext('2d').getImageData(0, 0, width, height);
+  let [right, bottom] = [0, 0];
+  for (let at = 3; at < data.length; at += 4) {
+    if (!data[at]) continue;
+    const pixel = (at - 3) / 4;
+    [right, bottom] = [Math.max(right, pixel % width), Math.max(bottom, Math.floor(pixel / width))];
+  }
+  return [right / width, bottom / height];
+}"""
+
+
+@pytest.mark.parametrize("rows", [26, 40])
+def test_the_map_has_the_shape_of_its_drawing_and_is_full(open_view, pictures, rows):
+    lines = "\n".join(f"start -> a{row} -> b{row} -> c{row} -> d{row} -> done" for row in range(rows))
+    view = open_drawing(open_view, parse_dot(f"digraph g {{ start [shape=Mdiamond] done [shape=Msquare] {lines} }}"))
+    width, height = size(view)
+    chart = view.page.locator(".ad-map")
+    chart.wait_for()
+    view.page.wait_for_function(f"({INK})()[0] > 0")
+    area = chart.bounding_box()
+    chart.screenshot(path=str(pictures / f"map-{rows}.png"))
+    assert area["height"] == pytest.approx(max(24, area["width"] * height / width), abs=1.5)
+    right, bottom = view.page.evaluate(INK)
+    assert 0.95 < right <= 1
+    assert 0.85 < bottom <= 1
+
+
 def test_counts_that_come_in_a_live_view_stay_inside_their_node(open_view):
     graph = parse_dot(
         'digraph g { plan [label="Plan the work"] check [shape=diamond] start -> plan -> check -> plan check -> done }'

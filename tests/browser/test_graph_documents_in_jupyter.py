@@ -56,11 +56,11 @@ class Document:
 @pytest.fixture
 def open_document(jupyter, request):
     @contextmanager
-    def open_(text=TEXT, *, wait=True, route=None, **options):
+    def open_(text=TEXT, *, wait=True, route=None, width=1500, **options):
         name = f"{request.node.name.partition('[')[0][:50]}.dot"
         path = jupyter.root / name
         path.write_text(text, encoding="utf-8")
-        with jupyter.browser(width=1500, **options) as browser:
+        with jupyter.browser(width=width, **options) as browser:
             page = browser.page
             page.set_default_timeout(60_000)
             if route:
@@ -94,6 +94,53 @@ def test_text_and_graph_stand_side_by_side_and_typing_redraws(open_document, pic
         assert page.frame_locator("iframe").locator("img[src=x]").count() == 0
 
 
+HIGH = """digraph high {
+    node [prompt="Do it"]
+    start [shape=Mdiamond]
+    done  [shape=Msquare]
+    a [label="Write the first draft of the notes"]
+    b [label="Write the second draft of the notes"]
+    c [label="Write the third draft of the notes"]
+    d; e; f; g; h; i
+    start -> a -> d; start -> b -> d; start -> c -> d
+    d -> e -> f -> g -> h -> i -> done
+}
+"""
+FRAME = """() => {
+  const [frame, ...tools] = [document.querySelector('.ad-frame'), ...document.querySelector('.ax-bar').children];
+  const [outer, ...inner] = [frame, ...frame.querySelectorAll('.outline')].map(one => one.getBoundingClientRect());
+  const inSight = tools.filter(one => one.offsetWidth).map(one => one.getBoundingClientRect());
+  return {
+    isInside: inner.every(box => box.left >= outer.left && box.right <= outer.right),
+    page: document.documentElement.scrollWidth - innerWidth,
+    rows: inSight.filter(box => box.top > inSight[0].bottom - 2).length + 1,
+    scale: frame.querySelector('svg').getBoundingClientRect().width / frame.querySelector('svg').viewBox.baseVal.width,
+  };
+}"""
+
+
+@pytest.mark.kind("JupyterLab")
+def test_the_drawing_is_as_wide_as_its_pane_and_the_tools_are_one_row_on_a_laptop(open_document, pictures):
+    with open_document(HIGH, width=1366, height=768) as document:
+        page = document.page
+        frame = page.locator(".attractor-document-graph iframe").element_handle().content_frame()
+        for change in ("collapse", "expand", "collapse"):
+            page.evaluate(f"() => {{ jupyterapp.shell.{change}Left(); }}")
+            page.wait_for_timeout(300)  # there is no event for a drawing that has got its size
+            seen = frame.evaluate(FRAME)
+            page.screenshot(path=str(pictures / f"graph-document-laptop-{change}.png"))
+            assert seen["isInside"], change
+            assert seen["page"] <= 0
+            assert seen["rows"] == 1, change
+            assert 0.8 <= seen["scale"] <= 1
+        document.graph.get_by_role("button", name="Larger").click()
+        scale = frame.evaluate(FRAME)["scale"]
+        page.evaluate("() => { jupyterapp.shell.expandLeft(); }")
+        page.wait_for_timeout(300)  # nothing is to happen
+        assert frame.evaluate(FRAME)["scale"] == pytest.approx(scale), "who has zoomed keeps the size"
+        page.evaluate("() => { jupyterapp.shell.collapseLeft(); }")
+
+
 def test_a_click_on_a_node_selects_its_text_and_the_cursor_marks_the_node(open_document):
     with open_document() as document:
         document.node("build").click()
@@ -116,6 +163,7 @@ def test_the_tools_change_the_text_by_the_smallest_change_and_labs_undo_takes_it
         changed = TEXT.replace("Build it", "Build it well")
         document.wait_for_text(changed)
         assert page.evaluate(f"() => {WIDGET}.context.model.dirty")
+        graph.get_by_role("button", name="Add…").click()
         graph.get_by_label("Id of a new node").fill("check")
         graph.get_by_role("button", name="Add node").click()
         document.node("check").wait_for()

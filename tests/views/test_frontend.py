@@ -3,21 +3,91 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+import sys
 from collections import defaultdict
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+from markupsafe import Markup
 
-from attractor_nb.views.frontend import FOLDER, LOUD, modules_of, script, styles, widget_styles
+from attractor_nb.server.page import FOLDER as SERVER_FOLDER
+from attractor_nb.views.frontend import FOLDER, LOUD, modules_of, page, script, styles, table_page, widget_styles
 
 NAMES = sorted(path.stem for path in Path(str(FOLDER)).glob("*.js"))
 TOP_LEVEL = re.compile(r"^(?:export )?(?:async )?(?:function\*?|const|let|class) (\w+)", re.MULTILINE)
+SERVED = sorted(path.stem for path in Path(str(SERVER_FOLDER)).glob("*.js"))
 ALLOWED_IMPORT = re.compile(r'^import \{[^}]*\} from "\./\w+\.js";$', re.MULTILINE)
 
 
 def _source(name):
     return (FOLDER / f"{name}.js").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def parse(tmp_path_factory):
+    """Parses scripts, by their names, as one browser would; returns what is wrong with them."""
+    parser = shutil.which("oxlint", path=str(Path(sys.executable).parent))
+    if parser is None:
+        pytest.skip("a parser of JavaScript comes with the extra lint")
+
+    def parse_(scripts):
+        folder = tmp_path_factory.mktemp("bundles")
+        for name, text in scripts.items():
+            (folder / f"{name}.js").write_text(text, encoding="utf-8")
+        found = subprocess.run([parser, "--allow", "all", "."], cwd=folder, capture_output=True, text=True, check=False)
+        assert f"on {len(scripts)} file" in found.stdout, found.stdout + found.stderr
+        return "" if found.returncode == 0 else found.stdout
+
+    return parse_
+
+
+def _script_of(html):
+    return re.search(r'<script type="module">(.*?)</script>', html, re.DOTALL)[1]
+
+
+def test_every_bundle_parses(parse):
+    """Also names that are taken apart from an object collide, and those of the page's own last lines."""
+    scripts = {f"{name}-widget": script(name) for name in NAMES}
+    scripts |= {f"{name}-page": script(name, is_widget=False) for name in NAMES}
+    scripts |= {f"{name}-served": script(name, is_widget=False, beside=SERVER_FOLDER) for name in SERVED}
+    scripts |= {
+        entry: _script_of(page("A page", "", entry, call, {}, Markup("")))
+        for entry, call in (("replay", "showReplay"), ("compare", "showCompare"))
+    }
+    scripts["rows"] = _script_of(table_page("A page", "", Markup("")))
+    assert parse(scripts) == ""
+
+
+COLLISIONS = {
+    "a function and a constant": ("function taken() {}", "const taken = 1;"),
+    "taken apart": ("const { taken } = globalThis;", "const [taken] = [1];"),
+    "renamed": ("let { other: taken } = globalThis;", "class taken {}"),
+}
+
+
+@pytest.mark.parametrize(("first", "second"), COLLISIONS.values(), ids=COLLISIONS)
+def test_a_name_of_two_modules_of_a_bundle_is_found(parse, tmp_path, first, second):
+    (tmp_path / "one.js").write_text(f"{first}\nexport const first = 1;\n")
+    (tmp_path / "two.js").write_text(f'import {{ first }} from "./one.js";\n{second}\nexport const last = first;\n')
+    assert "`taken` has already been declared" in parse({"bundle": script("two", is_widget=False, beside=tmp_path)})
+
+
+@pytest.mark.parametrize(
+    "default",
+    ["asWidget(show);", "asWidget((el) => { show(el); });", "asWidget((el) => {\n  show(el);\n  show(el);\n});"],
+    ids=["one line", "a body in one line", "a body of some lines"],
+)
+def test_a_default_export_is_left_out_as_a_whole(parse, tmp_path, default):
+    text = f"const asWidget = (call) => call;\nconst show = (el) => el;\n\nexport default {default}\n\nconst last = show(1);\n"
+    (tmp_path / "one.js").write_text(text + "show(last);\n")
+    bundle = script("one", is_widget=False, beside=tmp_path)
+    assert parse({"bundle": bundle}) == ""
+    assert "asWidget(" not in bundle
+    assert "export" not in bundle
+    assert bundle.endswith("\nconst last = show(1);\nshow(last);\n")
 
 
 def test_no_name_is_used_twice_at_the_top_level():

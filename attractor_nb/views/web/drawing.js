@@ -92,8 +92,8 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now, look } = {}) 
   // Middle, size and colour of every node that is not folded, in the units of the drawing.
   function nodePlaces() {
     if (!placesAsDrawn) {
-      const { left, top } = svg.getBoundingClientRect();
-      const { scale } = viewport;
+      const { left, top, width } = svg.getBoundingClientRect();
+      const scale = width / viewport.size.width; // before it is in its place, it has a size of its own
       placesAsDrawn = new Map();
       for (const [id, { element: node }] of nodes) {
         const box = node.querySelector(".outline").getBoundingClientRect();

@@ -7,7 +7,7 @@ import { __ } from "./wording.js";
 const CORNERS = ["", "is-low", "is-left", "is-low is-left"];
 const LEAST_NODES = 100;
 const MOST = { width: 150, height: 130 };
-const LEAST = 56;
+const LEAST = 24; // px: what is more than five times as high as wide, or as wide as high, is shown out of proportion
 const LEAST_DOT = 2; // px
 const REDRAW_MS = 200;
 

@@ -79,7 +79,7 @@ export function showEditor(host, el, { tools: moreTools = [], onChosen = () => {
     const nodes = make("span", "ax-group", [id, add]);
     const edges = make("span", "ax-group", [from, make("span", "al-dim", "→"), to, connect]);
     return {
-      elements: [undo, redo, graph, nodes, edges, save],
+      elements: isBeside ? [undo, redo, graph, save, makeAdding(nodes, edges)] : [undo, redo, graph, nodes, edges, save],
       show() {
         undo.disabled = !state.can_undo;
         redo.disabled = !state.can_redo;
@@ -91,6 +91,18 @@ export function showEditor(host, el, { tools: moreTools = [], onChosen = () => {
         from.value = node;
       },
     };
+  }
+
+  // Beside the text there is room for one line of tools: what adds something has a line of its own, which a button opens.
+  function makeAdding(nodes, edges) {
+    const line = make("div", "ax-bar", [nodes, edges], { hidden: true });
+    bar.after(line);
+    const button = makeButton("al-button", __("Add…"), __("Add a node or an edge"), () => {
+      line.hidden = !line.hidden;
+      button.setAttribute("aria-expanded", String(!line.hidden));
+      if (!line.hidden) nodes.querySelector("input").focus();
+    }, { "aria-expanded": "false" });
+    return button;
   }
 
   function fillEnds(select) {

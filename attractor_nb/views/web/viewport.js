@@ -27,6 +27,8 @@ export function makeViewport(frame, svg, before = null, isCrowded = () => false)
   frame.append(sheet);
   let scale = 1;
   let isFitted = false;
+  let isAsBegun = true; // nobody has zoomed
+  let width = 0; // of the frame, that the scale is for
   let isPlaced = false;
   const listeners = new Set();
 
@@ -48,20 +50,49 @@ export function makeViewport(frame, svg, before = null, isCrowded = () => false)
     frame.classList.toggle("is-farther", scale < FARTHER);
   }
 
+  // The scale of a drawing that nobody has zoomed: whole, if its texts can be read then, else as wide as the frame.
+  function scaleToBegin(height) {
+    const across = Math.min(1, frame.clientWidth / size.width);
+    const whole = Math.min(across, height / size.height);
+    return { first: whole >= READABLE ? whole : Math.max(across, READABLE), isWhole: whole >= READABLE };
+  }
+
   // The first time that the frame has a width: its height is kept from then on, so that nothing below moves.
   function place() {
     const most = Math.max(ROOM.least, Math.min(ROOM.most, window.innerHeight * ROOM.part));
-    const acrossScale = Math.min(1, frame.clientWidth / size.width);
-    const wholeScale = Math.min(acrossScale, most / size.height);
-    const first = wholeScale >= READABLE ? wholeScale : Math.max(acrossScale, READABLE);
+    const { first, isWhole } = scaleToBegin(most);
     frame.style.height = `${Math.ceil(Math.min(most, size.height * first)) + 2}px`;
     isPlaced = true;
-    isFitted = wholeScale >= READABLE && (!before || before.isFitted);
+    isFitted = isWhole && (!before || before.isFitted);
+    isAsBegun = !before || before.isAsBegun;
+    width = frame.clientWidth;
     resize(before && !before.isFitted ? before.scale : first);
     if (isCrowded()) frame.style.height = `${frame.offsetHeight + STRIP_PX}px`;
+    if (!before) showBeginning();
     if (!before || before.isFitted) return;
     frame.scrollLeft = before.left;
     frame.scrollTop = before.top;
+  }
+
+  // What is wider than its frame begins at its first node, which may be in its middle.
+  function showBeginning() {
+    const node = svg.querySelector("[data-node]");
+    if (!node || frame.scrollWidth <= frame.clientWidth) return;
+    const [inside, whole] = [node, frame].map((one) => one.getBoundingClientRect());
+    frame.scrollLeft += (inside.left + inside.right - whole.left - whole.right) / 2;
+  }
+
+  // The frame has become wider or narrower.
+  function follow() {
+    if (isFitted) fit();
+    else if (isAsBegun && frame.clientWidth !== width) {
+      const was = scale;
+      const [left, top] = [frame.scrollLeft + width / 2, frame.scrollTop];
+      width = frame.clientWidth;
+      resize(scaleToBegin(frame.clientHeight).first);
+      frame.scrollLeft = (left * scale) / was - width / 2;
+      frame.scrollTop = (top * scale) / was;
+    }
   }
 
   function fit() {
@@ -73,6 +104,7 @@ export function makeViewport(frame, svg, before = null, isCrowded = () => false)
   function zoomTo(value, x = frame.clientWidth / 2, y = frame.clientHeight / 2) {
     const [left, top] = [(frame.scrollLeft + x) / scale, (frame.scrollTop + y) / scale];
     isFitted = false;
+    isAsBegun = false;
     resize(value);
     frame.scrollLeft = left * scale - x;
     frame.scrollTop = top * scale - y;
@@ -129,7 +161,7 @@ export function makeViewport(frame, svg, before = null, isCrowded = () => false)
   const observer = new ResizeObserver(() => {
     if (!frame.clientWidth) return;
     if (!isPlaced) place();
-    else if (isFitted) fit();
+    else follow();
   });
   observer.observe(frame);
 
@@ -149,7 +181,7 @@ export function makeViewport(frame, svg, before = null, isCrowded = () => false)
     },
     // What is seen, for the drawing that comes after this one.
     get look() {
-      return isPlaced ? { scale, isFitted, left: frame.scrollLeft, top: frame.scrollTop } : before;
+      return isPlaced ? { scale, isFitted, isAsBegun, left: frame.scrollLeft, top: frame.scrollTop } : before;
     },
     fit,
     reveal,
