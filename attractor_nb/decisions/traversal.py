@@ -76,7 +76,7 @@ def traverse(  # noqa: C901 - a call costs in each step
     """
     walk = _Walk(plan, state, context, run_id, uniform)
     while True:
-        if end := due_end(plan, state):
+        if (state.last_step or is_restart_due(plan, state)) and (end := due_end(plan, state)):
             return end
         if not state.next_node:
             end = yield from end_or_redirect(plan, state, dead_end(state))

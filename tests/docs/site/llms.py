@@ -16,7 +16,7 @@ LEFT_OUT = {
     "changelog.md",
 }
 """Pages about the project, not about its use."""
-LINE = re.compile(r"^ *- \[([^\]]+)\]\(([^)#\s]+)\)(.*)$", re.MULTILINE)
+LINE = re.compile(r"^ *- \[([^\]]+)\]\((?!path:)([^)#\s]+)\)(.*)$", re.MULTILINE)
 COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
 
 
