@@ -30,7 +30,15 @@ from attractor_nb.cli.tones import Tone
 from attractor_nb.errors import OptionError, RunError, StorageError
 from attractor_nb.maps.map_launch import MapResult, MapRun, unset_words
 from attractor_nb.maps.map_page import failed_in, map_page
-from attractor_nb.maps.map_view import SHOWN_ROWS, MapView, map_headline, rows_table, shown_rows, shown_rows_table
+from attractor_nb.maps.map_view import (
+    SHOWN_ROWS,
+    STATUS_WORDS,
+    MapView,
+    map_headline,
+    rows_table,
+    shown_rows,
+    shown_rows_table,
+)
 from attractor_nb.maps.stored_map import StoredMap, read_map_record, read_stored_map
 from attractor_nb.model.states import PAUSED, RunStatus
 from attractor_nb.model.texts import did_you_mean
@@ -43,6 +51,7 @@ from attractor_nb.storage.map_directory import continue_call, is_evaluation, rea
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.stored_run import read_facts
 from attractor_nb.studio.history.diagnosis import MARKS, VERDICTS
+from attractor_nb.views.row_table import RowQuery
 from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import duration_text
 from attractor_nb.views.table import cells, one_line
@@ -443,14 +452,26 @@ LOOK_FACTOR: Final = 10
 """A look that takes long is repeated as much less often."""
 
 
-def watch_map(directory: Path, *, is_once: bool, is_json: bool) -> ExitCode:
-    """Show a map until it is inactive."""
+ROW_WORDS: Final = (*STATUS_WORDS.values(), "running")
+"""The words by which rows are chosen."""
+
+
+def watch_map(directory: Path, query: RowQuery, *, is_once: bool, is_json: bool) -> ExitCode:
+    """Show a map until it is inactive.
+
+    Args:
+        directory: Its directory.
+        query: The rows that the table at the end has; with ``is_once`` the table now.
+        is_once: Show the current state and return.
+        is_json: Print JSON, which has all rows.
+    """
+    _check_query(query, is_json=is_json)
     found = read_stored_map(directory)
     if is_once:
         if is_json:
             print_json(found.to_plain())
         else:
-            _show_map(found)
+            _show_map(found, query)
         return ExitCode.SUCCESS if found.is_live else ExitCode.of(found.view.status, is_unmeasured=False)
     progress = MapProgress(found.view, is_quiet=is_json)
     progress.say(f"{found.view.name}   {found.view.row_count:,} rows", Tone.STRONG)
@@ -476,8 +497,18 @@ def watch_map(directory: Path, *, is_once: bool, is_json: bool) -> ExitCode:
     if is_json:
         print_json({name: value for name, value in found.to_plain().items() if name != "rows"}, indent=None)
     else:
-        _show_map(found)
+        _show_map(found, query)
     return ExitCode.of(found.view.status, is_unmeasured=False)
+
+
+def _check_query(query: RowQuery, *, is_json: bool) -> None:
+    if query.status and query.status not in ROW_WORDS:
+        raise OptionError(
+            f"no row has the status {query.status!r}{did_you_mean(query.status, ROW_WORDS)}",
+            hint="--status is one of " + ", ".join(ROW_WORDS),
+        )
+    if is_json and query != RowQuery():
+        raise OptionError("--status and --filter choose rows of the table; --json has all rows", hint="use jq")
 
 
 def diagnose_map(directory: Path, *, is_json: bool) -> ExitCode:
@@ -500,16 +531,16 @@ def diagnose_map(directory: Path, *, is_json: bool) -> ExitCode:
     return code
 
 
-def _show_map(found: StoredMap) -> None:
-    print(_whole_text(found))
+def _show_map(found: StoredMap, query: RowQuery) -> None:
+    print(_whole_text(found, query))
     sys.stdout.flush()
     for line in _advice(found):
         print(line, file=sys.stderr)
 
 
-def _whole_text(found: StoredMap) -> str:
-    """Totals, stages with failures, and the rows with inputs, outputs and cost; of an evaluation its verdict."""
-    if is_evaluation(found.directory):
+def _whole_text(found: StoredMap, query: RowQuery) -> str:
+    """Totals, stages with failures, and the wanted rows with inputs, outputs and cost; of an evaluation its verdict."""
+    if is_evaluation(found.directory) and query == RowQuery():
         from attractor_nb.evaluation.stored_evaluation import read_evaluation  # noqa: PLC0415 - few maps are scored
 
         scored = str(read_evaluation(found.directory)).replace(f": {continue_call(found.directory)}", "")
@@ -518,7 +549,13 @@ def _whole_text(found: StoredMap) -> str:
     table = map_page(record).table
     assert table is not None, "a map has rows"
     places = failed_in(record)
-    lines = [map_headline(found.view), *([f"failed in {places}"] if places else []), "", _fitting_text(table)]
+    lines = [map_headline(found.view), *([f"failed in {places}"] if places else [])]
+    if query != RowQuery():
+        wanted = table.find(query)
+        lines.append(f"{len(wanted):,} of {len(table.rows):,} rows fit")
+        table = replace(table, rows=[table.rows[place] for place in wanted], ways=None)
+    if table.rows:
+        lines += ["", _fitting_text(table)]
     return "\n".join(lines)
 
 

@@ -487,3 +487,15 @@ def test_watch_shows_rows_with_inputs_and_reasons_and_where_they_failed(command,
     assert lines[4].split()[:8] == ["2", "\N{MULTIPLICATION X}", "failed", "a:", "no", "such", "ticket", "42"]
     assert "answer 40" in lines[5]
     assert "… and 10 more" in lines
+
+    def rows_of(*options):
+        ended = command("watch", str(tmp_path / "map"), "--once", *options)
+        return [line.split()[0] for line in ended.out.split("\n") if line.strip()[:1].isdigit()]
+
+    assert rows_of("--status", "failed") == ["1", "2"], "their number, and the row"
+    assert rows_of("--filter", "ANSWER 55") == ["1", "15"]
+    assert rows_of("--status", "failed", "--filter", "55") == ["0"]
+    misspelt = command("watch", str(tmp_path / "map"), "--once", "--status", "faild")
+    assert misspelt.code == 2
+    assert "--status is one of success, failed" in misspelt.err
+    assert "rows of a map" in command("watch", "--status", "failed").err

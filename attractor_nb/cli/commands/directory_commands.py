@@ -172,6 +172,7 @@ WATCH_HELP = """Watch a run, a map, or a session of agents, until it ends.
   attractor-nb watch http://127.0.0.1:8765/pipelines/RUN_ID --token TOKEN
   attractor-nb watch RUN_ID --server "$URL" --json | jq -r .type    its events, a line each
   attractor-nb watch MAP_DIR                           its rows: failures first, then those under way
+  attractor-nb watch MAP_DIR --once --status failed --filter timeout    only these rows
   attractor-nb watch                                   the active session here
   attractor-nb watch .founder-mode/status/sessions/20260201-143022-abc12345
   attractor-nb watch --once --json | jq .summary
@@ -192,6 +193,21 @@ def watch(
         ),
     ] = None,
     is_once: Annotated[bool, typer.Option("--once", help="Show the current state and return.")] = False,
+    status: Annotated[
+        str,
+        typer.Option(
+            "--status",
+            metavar="STATUS",
+            help="Of a map: rows with this status, such as failed or running.",
+            show_default=False,
+        ),
+    ] = "",
+    words: Annotated[
+        str,
+        typer.Option(
+            "--filter", metavar="TEXT", help="Of a map: rows that contain each of these words.", show_default=False
+        ),
+    ] = "",
     server: Server = None,
     token: Token = None,
     is_json: Annotated[
@@ -203,11 +219,16 @@ def watch(
     from attractor_nb.cli.run_places import run_address  # noqa: PLC0415 - as above
 
     address = run_address(place or "", server, token)
+    from attractor_nb.storage.map_directory import is_map  # noqa: PLC0415 - as above
+
+    if (status or words) and (address is not None or place is None or not is_map(Path(place))):
+        from attractor_nb.errors import OptionError  # noqa: PLC0415 - as above
+
+        raise OptionError("--status and --filter choose rows of a map", hint="name the directory of a map")
     if address is not None:
         from attractor_nb.cli.run_watching import watch_server  # noqa: PLC0415 - each kind loads its own
 
         return watch_server(address, is_once=is_once, is_json=is_json)
-    from attractor_nb.storage.map_directory import is_map  # noqa: PLC0415 - as above
     from attractor_nb.storage.stored_run import has_event_log  # noqa: PLC0415 - as above
 
     path = None if place is None else Path(place)
@@ -217,8 +238,9 @@ def watch(
         return watch_directory(path, is_once=is_once, is_json=is_json)
     if path is not None and is_map(path):
         from attractor_nb.cli.map_execution import watch_map  # noqa: PLC0415 - as above
+        from attractor_nb.views.row_table import RowQuery  # noqa: PLC0415 - as above
 
-        return watch_map(path, is_once=is_once, is_json=is_json)
+        return watch_map(path, RowQuery(words, status), is_once=is_once, is_json=is_json)
     if path is not None and not _may_hold_session(path):
         from attractor_nb.errors import RunNotFound  # noqa: PLC0415 - as above
         from attractor_nb.runtime.prepare.current_directory import here  # noqa: PLC0415 - as above

@@ -28,7 +28,7 @@ export function makeViewport(frame, svg, before = null, isCrowded = () => false)
   let scale = 1;
   let isFitted = false;
   let isAsBegun = true; // nobody has zoomed
-  let width = 0; // of the frame, that the scale is for
+  let frameWidth = 0; // that the scale is for
   let isPlaced = false;
   const listeners = new Set();
 
@@ -65,7 +65,7 @@ export function makeViewport(frame, svg, before = null, isCrowded = () => false)
     isPlaced = true;
     isFitted = isWhole && (!before || before.isFitted);
     isAsBegun = !before || before.isAsBegun;
-    width = frame.clientWidth;
+    frameWidth = frame.clientWidth;
     resize(before && !before.isFitted ? before.scale : first);
     if (isCrowded()) frame.style.height = `${frame.offsetHeight + STRIP_PX}px`;
     if (!before) showBeginning();
@@ -85,12 +85,12 @@ export function makeViewport(frame, svg, before = null, isCrowded = () => false)
   // The frame has become wider or narrower.
   function follow() {
     if (isFitted) fit();
-    else if (isAsBegun && frame.clientWidth !== width) {
+    else if (isAsBegun && frame.clientWidth !== frameWidth) {
       const was = scale;
-      const [left, top] = [frame.scrollLeft + width / 2, frame.scrollTop];
-      width = frame.clientWidth;
+      const [left, top] = [frame.scrollLeft + frameWidth / 2, frame.scrollTop];
+      frameWidth = frame.clientWidth;
       resize(scaleToBegin(frame.clientHeight).first);
-      frame.scrollLeft = (left * scale) / was - width / 2;
+      frame.scrollLeft = (left * scale) / was - frameWidth / 2;
       frame.scrollTop = (top * scale) / was;
     }
   }
