@@ -83,7 +83,7 @@ def test_forms_are_filled_in_under_the_run_and_in_the_inbox(jupyter, open_notebo
     first = page.locator(".attractor-gate.has-gates .ag-card", has_text="Is article good?")
     first.get_by_label("Score").fill("9")
     first.get_by_text("Print").click()
-    notebook.wait_for_text("No question is open")
+    notebook.wait_for(".al-line[data-status=success]")
     notebook.run_cell(5)
     notebook.wait_for_text("'score': 9, 'risk': 'low', 'findings': []} {'score': 8")
     assert notebook.browser.our_errors == []

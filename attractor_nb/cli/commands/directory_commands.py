@@ -272,7 +272,7 @@ Place = Annotated[
 ]
 """A run that a command speaks to."""
 
-ANSWER_HELP = """Answer an open question of a run: inactive, of another process, or on a server.
+ANSWER_HELP = """Answer an open question of a run.
 
 \b
   attractor-nb answer .attractor/runs/2026-02-21T18-30-00Z-q7kd2m4x review approve

@@ -25,6 +25,8 @@ def build(target: Path) -> int:
     for name in ("sources", "extra", "doctrees", "html"):
         shutil.rmtree(target / name, ignore_errors=True)
     assemble(target / "sources", target / "extra")
+    # Sphinx copies the picture of an <img>, and not those of a <source>, which are for dark pages.
+    shutil.copytree(target / "sources" / "images", target / "extra" / "images", dirs_exist_ok=True)
     options = ["-E", "-a", "-W", "--keep-going", "-q", "-j", "2", "-c", str(HERE), "-d", str(target / "doctrees")]
     options += ["-D", f"html_extra_path={target / 'extra'}"]
     return build_main([*options, str(target / "sources"), str(target / "html")])
