@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.cli.map_execution import (
+    evaluation_text,
     first_options,
     map_code,
     result_facts,
@@ -30,7 +31,6 @@ from attractor_nb.evaluation.scoring import check_evaluation
 from attractor_nb.model.texts import did_you_mean, no_such_key
 from attractor_nb.pipeline.load_pipeline import load_pipeline
 from attractor_nb.storage.files.user_files import write_file
-from attractor_nb.storage.map_directory import continue_call
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -262,7 +262,7 @@ def _show(verdict: _Verdict, settings: Settings, own: EvaluationSettings) -> Non
     if settings.is_json:
         print_json(verdict.to_plain())
     else:
-        print(str(evaluation).replace(f": {continue_call(directory)}", ""))  # the command for it follows on stderr
+        print(evaluation_text(evaluation))
         if verdict.comparison is not None:
             print(f"\n{verdict.comparison}")
         print(f"\nevaluation directory  {shown_path(directory)}")

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from attractor_nb.evaluation.evaluation import Evaluation
     from attractor_nb.model.row_result import RowResult
     from attractor_nb.pipeline.pipeline import Pipeline
     from attractor_nb.views.row_table import RowTable
@@ -543,9 +544,8 @@ def _whole_text(found: StoredMap, query: RowQuery) -> str:
     if is_evaluation(found.directory) and query == RowQuery():
         from attractor_nb.evaluation.stored_evaluation import read_evaluation  # noqa: PLC0415 - few maps are scored
 
-        scored = str(read_evaluation(found.directory)).replace(f": {continue_call(found.directory)}", "")
-        return f"{map_headline(found.view)}\n\n{scored}"
-    record = read_map_record(found.directory)
+        return f"{map_headline(found.view)}\n\n{evaluation_text(read_evaluation(found.directory, found))}"
+    record = read_map_record(found.directory, found)
     table = map_page(record).table
     assert table is not None, "a map has rows"
     places = failed_in(record)
@@ -557,6 +557,12 @@ def _whole_text(found: StoredMap, query: RowQuery) -> str:
     if table.rows:
         lines += ["", _fitting_text(table)]
     return "\n".join(lines)
+
+
+def evaluation_text(evaluation: Evaluation) -> str:
+    """A stored evaluation in words, without the Python call that continues it: stderr has the command."""
+    assert evaluation.directory is not None, "it is stored"
+    return str(evaluation).replace(f": {continue_call(evaluation.directory)}", "")
 
 
 def _fitting_text(table: RowTable[Any]) -> str:

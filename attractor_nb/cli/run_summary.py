@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.cli.reporting import reason_in_options
-from attractor_nb.errors import AttractorError
 from attractor_nb.model.states import RunStatus, run_word
 from attractor_nb.views.summary_line import cached_words, duration_text, failed_stage, usage_words
 from attractor_nb.views.table import one_line
@@ -44,12 +43,9 @@ def failed_lines(run: Run) -> list[str]:
     if not path:
         return []
     from attractor_nb.studio.inspect.failure import failure_lines  # noqa: PLC0415 - few runs fail
-    from attractor_nb.studio.inspect.inspect_run import inspect_stage  # noqa: PLC0415 - as above
+    from attractor_nb.studio.inspect.inspect_run import plain_failure  # noqa: PLC0415 - as above
 
-    try:
-        failure = inspect_stage(run, path).to_plain(with_place=False)["failure"]
-    except AttractorError:
-        return []
+    failure = plain_failure(run, path)
     if failure is None:
         return []
     sentence, *lines = failure_lines(failure)

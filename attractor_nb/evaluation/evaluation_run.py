@@ -193,7 +193,7 @@ def _check_stored(pipeline: Definition, stored: Sequence[StoredStage], options: 
 
 
 def _judged(output: OutputSpec | None, stored: Sequence[StoredStage]) -> OutputSpec:
-    """What is judged; the response of a stored stage is that of the row's own visit, not what the context has of it."""
+    """The output to judge: of a stored stage the response of the row's own visit, not that of the context."""
     is_response = bool(stored) and output == f"{stored[0].node}.response"
     return WHOLE_RESPONSE if is_response or output is None else check_output(output)
 

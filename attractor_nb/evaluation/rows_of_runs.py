@@ -67,7 +67,7 @@ def rows_from(runs: object, *, stage: str | None = None, visit: int | None = Non
 
 
 def _answers_of(run: Execution, stage: str, visit: int | None) -> list[Any]:
-    """The response of a stage in a visit, or the output of its command; nothing where there is none."""
+    """The response of a stage in a visit, or the output of its command; empty without either."""
     if stage not in run.graph.nodes:
         raise no_such_key("the pipeline", "node", stage, run.graph.nodes)
     visits = [one for one in read_history(run).visits_of(stage) if not one.is_set_aside]
@@ -76,7 +76,7 @@ def _answers_of(run: Execution, stage: str, visit: int | None) -> list[Any]:
 
 
 def answers_at(visit: RecordedVisit) -> list[Any]:
-    """The response of a visit that succeeded, or the output of its command; nothing where there is none."""
+    """The response of a visit that succeeded, or the output of its command; empty without either."""
     commit = visit.record.commit
     if commit is None or commit.outcome.status.is_failure:
         return []

@@ -24,7 +24,7 @@ _KINDS: Final = (".jsonl", ".ndjson")
 
 @dataclass(frozen=True, slots=True)
 class SavedRows:
-    """What ``save_rows`` did."""
+    """The result of ``save_rows``."""
 
     path: Path  #: The file, absolute.
     added: tuple[dict[str, Any], ...]  #: The rows that were appended.

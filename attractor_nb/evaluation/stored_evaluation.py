@@ -29,17 +29,22 @@ if TYPE_CHECKING:
 UNDER_WAY: Final = "it is running"
 
 
-def read_evaluation(path: Path) -> Evaluation:
+def read_evaluation(path: Path, stored: StoredMap | None = None) -> Evaluation:
     """Read an evaluation with the latest stored scores of each scorer; it needs no owner, and scores nothing.
 
     Runs that have no score yet are unmeasured. The scorers themselves are not stored: ``rescore`` takes new ones.
+
+    Args:
+        path: Its directory.
+        stored: Its map, if the caller has read it already.
 
     Raises:
         RunNotFound: No evaluation is there.
         CheckpointCorrupt: A file of it is damaged.
     """
     head, rows = read_head(path)
-    facts, stored = read_map(path), read_stored_map(path)
+    facts = read_map(path)
+    stored = read_stored_map(path) if stored is None else stored
     results = _results(stored, (head.output,) if head.output else (), head.only)
     scorers, scores = _scores(stored_lines(path), results)
     of_map = MapResult(
@@ -53,7 +58,7 @@ def read_evaluation(path: Path) -> Evaluation:
         stored.view,
         tuple(map(str, facts.get("outputs", ()))),
     )
-    return Evaluation(of_map, rows, scorers, head.repeat, head.output, scores, head.only)
+    return Evaluation(of_map, rows, scorers, head.repeat, head.output, scores, head.only, path)
 
 
 def _results(stored: StoredMap, outputs: tuple[str, ...], only: str) -> list[RowResult]:

@@ -273,9 +273,15 @@ def record_of(thing: object) -> MapRecord:
     return read_map_record(as_path(cast("Any", getattr(thing, "logs_root", thing)), "the map"))
 
 
-def read_map_record(path: Path) -> MapRecord:
-    """Read a map with the inputs and outputs of its rows; it needs no owner."""
-    facts, stored = read_map(path), read_stored_map(path)
+def read_map_record(path: Path, stored: StoredMap | None = None) -> MapRecord:
+    """Read a map with the inputs and outputs of its rows; it needs no owner.
+
+    Args:
+        path: Its directory.
+        stored: The map without them, if the caller has read it already.
+    """
+    facts = read_map(path)
+    stored = read_stored_map(path) if stored is None else stored
     inputs: list[dict[str, Any]] | None = None
     with contextlib.suppress(CheckpointCorrupt, StorageError):
         inputs = redacted_value(read_inputs(path, facts))

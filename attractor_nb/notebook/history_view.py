@@ -48,7 +48,9 @@ class HistoryRequests:
     def rows(self) -> list[dict[str, Any]]:
         """The displayed values of each run; one that was resumed here is followed until the list ends."""
         rows = [run_plain(index, row, shown_place(row.logs_root)) for index, row in enumerate(self.table)]
-        return [{**row, **_standing(self.resumed[row["key"]])} if row["key"] in self.resumed else row for row in rows]
+        return [
+            {**row, **_live_values(self.resumed[row["key"]])} if row["key"] in self.resumed else row for row in rows
+        ]
 
     def part(self) -> tuple[list[dict[str, Any]], dict[str, int]]:
         """The rows that were asked for last, and how many there are."""
@@ -160,7 +162,7 @@ def _loading(row: RunRow) -> str:
     return f'Run.load("{redacted(shown_place(row.logs_root))}")'
 
 
-def _standing(run: Run) -> dict[str, Any]:
+def _live_values(run: Run) -> dict[str, Any]:
     """The status of a run that was resumed here: the list of the disk is behind it for a moment."""
     status = run.status
     return {"is_live": True, "status": shown_status(status), "mark": mark_of(status), "state": state_of(status)}

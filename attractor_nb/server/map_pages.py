@@ -27,7 +27,7 @@ MOST_PAGES: Final = 8
 LIVE_SECONDS: Final = 1.0
 """A page whose rows change is not read again sooner."""
 LOOK_FACTOR: Final = 10
-"""What takes long to read is read as much less often."""
+"""Seconds until a page whose rows change is read again, for each second that reading it takes."""
 STILL_SECONDS: Final = 30.0
 """A page whose files are the same is read again then: a directory of a row may have been damaged."""
 
@@ -95,9 +95,10 @@ def _files(place: Path) -> tuple[tuple[int, int], ...]:
 
 def _read(map_id: str, place: Path) -> MapPage:
     from attractor_nb.maps.map_page import map_page  # noqa: PLC0415 - see serving.py
-    from attractor_nb.maps.stored_map import read_map_record  # noqa: PLC0415 - as above
+    from attractor_nb.maps.stored_map import read_map_record, read_stored_map  # noqa: PLC0415 - as above
 
-    record = read_map_record(place)
+    stored = read_stored_map(place)
+    record = read_map_record(place, stored)
     record.view.reason = reason_in_requests(record.view.reason)
     record = replace(record, rows=tuple(replace(row, reason=reason_in_requests(row.reason)) for row in record.rows))
 
@@ -108,7 +109,7 @@ def _read(map_id: str, place: Path) -> MapPage:
         return MapPage(map_page(record, key_of=key_of), record, None)
     from attractor_nb.evaluation.stored_evaluation import read_evaluation  # noqa: PLC0415 - see serving.py
 
-    evaluation = read_evaluation(place)
+    evaluation = read_evaluation(place, stored)
     page = evaluation.page(key_of=key_of)
     view = record.view
     if not view.is_ended or evaluation.map.unfinished:

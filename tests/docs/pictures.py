@@ -71,27 +71,35 @@ def write_notebook(path: Path, *cells: str) -> None:
     nbformat.write(notebook, path)
 
 
+def in_themes(driver: Any, folder: Path, name: str, **size: int) -> Iterator[tuple[str, Any, Any]]:
+    """A notebook in a JupyterLab of its own for each theme: the end of a picture's name, the notebook, its page."""
+    environment = {"PYTHONPATH": str(REPOSITORY), "ATTRACTOR_LIVE": "auto"}
+    for end, is_dark in THEMES.items():
+        with (
+            driver.JupyterServer(folder, environment=environment) as server,
+            server.browser(**size, dark=is_dark, is_new=True) as browser,
+        ):
+            notebook = browser.open(name)
+            _set_theme(browser.page, is_dark)
+            yield end, notebook, browser.page
+
+
 def draw_live_run(driver: Any, folder: Path) -> None:
     """docs/gates.md: a run that waits at a gate, with its question beside the drawing."""
     write_notebook(
         folder / "run.ipynb", "%load_ext attractor_nb", f"%%attractor release --quiet\n{RELEASE}", MODEL,
         "run = release.run(backend=model)",
     )  # fmt: skip
-    environment = {"PYTHONPATH": str(REPOSITORY), "ATTRACTOR_LIVE": "auto"}
-    with driver.JupyterServer(folder, environment=environment) as server:
-        for end, is_dark in THEMES.items():
-            with server.browser(width=1180, height=1100, dark=is_dark) as browser:
-                notebook = browser.open("run.ipynb")
-                _set_theme(browser.page, is_dark)
-                for cell in range(4):
-                    notebook.run_cell(cell)
-                    notebook.wait_until_idle()
-                notebook.wait_for(".attractor-gate.is-open .ag-material")
-                browser.page.mouse.move(0, 0)
-                browser.page.wait_for_timeout(1000)
-                notebook.shoot(IMAGES / f"live-graph{end}.png", ".jp-OutputArea-output:has(.attractor-live)")
-                notebook.click("Approve")  # or the next run would say that this one waits
-                notebook.wait_for(".al-line[data-status=success]")
+    for end, notebook, page in in_themes(driver, folder, "run.ipynb", width=1180, height=1100):
+        for cell in range(4):
+            notebook.run_cell(cell)
+            notebook.wait_until_idle()
+        notebook.wait_for(".attractor-gate.is-open .ag-material")
+        page.mouse.move(0, 0)
+        page.wait_for_timeout(1000)
+        notebook.shoot(IMAGES / f"live-graph{end}.png", ".jp-OutputArea-output:has(.attractor-live)")
+        notebook.click("Approve")  # or the next run would say that this one waits
+        notebook.wait_for(".al-line[data-status=success]")
 
 
 CELL = """%%attractor review
@@ -128,39 +136,31 @@ def draw_first_minute(driver: Any, folder: Path) -> None:
         folder / "minute.ipynb", SLOWLY.replace("NOTEBOOKS", repr(str(REPOSITORY / "notebooks"))),
         "%load_ext attractor_nb", CELL, "run = review.run(backend=model)",
     )  # fmt: skip
-    environment = {"PYTHONPATH": str(REPOSITORY), "ATTRACTOR_LIVE": "auto"}
-    for end, is_dark in THEMES.items():
-        with (
-            driver.JupyterServer(folder, environment=environment) as server,
-            server.browser(width=1000, height=880, dark=is_dark, is_new=True) as browser,
-        ):
-            notebook = browser.open("minute.ipynb")
-            page = browser.page
-            _set_theme(page, is_dark)
-            notebook.run_cells(0, 1)
-            notebook.wait_until_idle()
-            notebook.script("panel.content.widgets[0].hide()")
-            frames = [(_frame(page), 900)]
-            notebook.run_cell(2)
-            notebook.wait_until_idle()
-            frames.append((_frame(page), 1300))
-            notebook.run_cell(3)
-            for node in ("plan", "write"):
-                notebook.wait_for(f".al-canvas [data-node={node}].state-running")
-                frames.append((_frame(page), 800))
-            notebook.wait_for(".attractor-gate.is-open .ag-material")
-            waiting = _frame(page)
-            frames.append((waiting, 1700))
-            button = page.locator(".attractor-gate button", has_text="Approve").first
-            box = button.bounding_box()
-            page.evaluate(POINTER, [box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.5])
-            button.hover()
-            frames.append((_frame(page), 700))
-            button.click()
-            notebook.wait_for(".al-line[data-status=success]")
-            page.evaluate("() => document.getElementById('pointer').remove()")
-            page.mouse.move(0, 0)
-            frames.append((_frame(page), 1800))
+    for end, notebook, page in in_themes(driver, folder, "minute.ipynb", width=1000, height=880):
+        notebook.run_cells(0, 1)
+        notebook.wait_until_idle()
+        notebook.script("panel.content.widgets[0].hide()")
+        frames = [(_frame(page), 900)]
+        notebook.run_cell(2)
+        notebook.wait_until_idle()
+        frames.append((_frame(page), 1300))
+        notebook.run_cell(3)
+        for node in ("plan", "write"):
+            notebook.wait_for(f".al-canvas [data-node={node}].state-running")
+            frames.append((_frame(page), 800))
+        notebook.wait_for(".attractor-gate.is-open .ag-material")
+        waiting = _frame(page)
+        frames.append((waiting, 1700))
+        button = page.locator(".attractor-gate button", has_text="Approve").first
+        box = button.bounding_box()
+        page.evaluate(POINTER, [box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.5])
+        button.hover()
+        frames.append((_frame(page), 700))
+        button.click()
+        notebook.wait_for(".al-line[data-status=success]")
+        page.evaluate("() => document.getElementById('pointer').remove()")
+        page.mouse.move(0, 0)
+        frames.append((_frame(page), 1800))
         write_animation(IMAGES / f"first-minute{end}.png", frames)
         (IMAGES / f"first-minute-still{end}.png").write_bytes(waiting)
 
@@ -253,23 +253,16 @@ def draw_studio(driver: Any, folder: Path) -> None:
         folder / "studio.ipynb", "%load_ext attractor_nb", f"%%attractor release --quiet\n{RELEASE}", MODEL,
         'run = release.run(backend=model, interviewer="auto", trust=True)\nrun.result()\n' + SETTING, *STUDIO.values(),
     )  # fmt: skip
-    environment = {"PYTHONPATH": str(REPOSITORY), "ATTRACTOR_LIVE": "auto"}
-    for end, is_dark in THEMES.items():
-        with (
-            driver.JupyterServer(folder, environment=environment) as server,
-            server.browser(width=1180, height=1600, dark=is_dark, is_new=True) as browser,
-        ):
-            notebook = browser.open("studio.ipynb")
-            _set_theme(browser.page, is_dark)
-            for cell in range(4 + len(STUDIO)):
-                notebook.run_cell(cell)
-                notebook.wait_until_idle()
-            browser.page.mouse.move(0, 0)
-            for position, name in enumerate(STUDIO):
-                area = browser.page.locator(".jp-CodeCell").nth(4 + position).locator(".jp-Cell-outputArea")
-                area.evaluate("(element) => element.scrollIntoView({ block: 'center' })")
-                browser.page.wait_for_timeout(800)
-                area.screenshot(path=IMAGES / f"{name}{end}.png")
+    for end, notebook, page in in_themes(driver, folder, "studio.ipynb", width=1180, height=1600):
+        for cell in range(4 + len(STUDIO)):
+            notebook.run_cell(cell)
+            notebook.wait_until_idle()
+        page.mouse.move(0, 0)
+        for position, name in enumerate(STUDIO):
+            area = page.locator(".jp-CodeCell").nth(4 + position).locator(".jp-Cell-outputArea")
+            area.evaluate("(element) => element.scrollIntoView({ block: 'center' })")
+            page.wait_for_timeout(800)
+            area.screenshot(path=IMAGES / f"{name}{end}.png")
 
 
 def _set_theme(page: Any, is_dark: bool) -> None:

@@ -52,7 +52,7 @@ def a_server(folder):
 
 
 AROUND = {"agents.md": agents, "events.md": a_server, "server.md": a_server}
-"""What a page needs around it, and gives to its environment."""
+"""By page: the context manager that its blocks run in, which gives environment variables."""
 
 
 @pytest.mark.parametrize("name", PYTHON)
@@ -77,7 +77,7 @@ def test_the_programs_of_a_page_run_in_order_and_print_what_stands_there(name, t
 
 
 def assert_is_shown(printed, name, line):
-    """What a block prints is the block below it, or in its comments."""
+    """Compare the output of a block with the block below it, or with its comments."""
     here = [block for block in BLOCKS if block.page == name]
     position = next(number for number, block in enumerate(here) if block.line == line)
     below = here[position + 1] if position + 1 < len(here) else None

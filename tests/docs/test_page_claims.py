@@ -1,4 +1,4 @@
-"""What pages say beside their blocks is true: figures, names of calls and fields, tables of all that there is."""
+"""Claims of pages beside their blocks are true: figures, names of calls and fields, tables that list everything."""
 
 import inspect
 import os

@@ -8,6 +8,7 @@ from attractor_nb import Outcome, Pipeline, redact_also
 from attractor_nb.errors import OptionError
 from attractor_nb.evaluation.scorers import Judged, latency
 from attractor_nb.evaluation.stored_evaluation import read_evaluation
+from attractor_nb.storage.map_directory import continue_call
 from attractor_nb.storage.score_log import SCORES_NAME
 
 SOURCE = """digraph Triage {
@@ -136,6 +137,14 @@ def test_a_stored_evaluation_is_that_which_was_made(root):
     assert [str(row) for row in stored] == [str(row) for row in evaluation]
     assert stored.scores["latency"].is_lower_better
     assert stored.scored().rows == evaluation.scored().rows
+    assert stored.directory == evaluation.directory == root / "scored"
+
+
+def test_a_stored_evaluation_says_how_to_continue_it(root):
+    stopped = evaluated(root, on_failure="stop", max_parallel=1)
+    (line,) = [line for line in str(stopped).splitlines() if "1 run left" in line]
+    assert line.endswith(f": {continue_call(root / 'scored')}")
+    assert str(read_evaluation(root / "scored")) == str(stopped)
 
 
 def test_scores_of_a_version_before_are_replaced_and_lost_lines_are_unmeasured(root):

@@ -291,7 +291,7 @@ _BEGINS_A_LINE: Final = re.compile(r"(?:\A|\n)[ \t\r]*\Z")
 _ARROW: Final = re.compile(
     "[\N{RIGHTWARDS ARROW}\N{RIGHTWARDS DOUBLE ARROW}\u27f6\u27f9\u2794\u279c-\u279e\u27a1]|[\u2010-\u2015\u2212]>"
 )
-"""What word processors and chats make of ``->``: arrows, and dashes of other kinds before ``>``."""
+"""Forms of ``->`` in text from word processors and chats: arrows, and dashes of other kinds before ``>``."""
 _SYMBOLS: Final = (
     ("-->", "no such arrow", 'write "->"'),
     ("--", "undirected edges are not supported", 'write "->" in place of "--"'),

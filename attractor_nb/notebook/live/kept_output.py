@@ -24,7 +24,7 @@ from attractor_nb.runtime.handles.presenters import name_of
 from attractor_nb.storage.stored_run import has_event_log
 from attractor_nb.studio.history.waiting_gates import load_call, shown_place
 from attractor_nb.studio.inspect.failure import failure_lines
-from attractor_nb.studio.inspect.inspect_run import inspect_stage
+from attractor_nb.studio.inspect.inspect_run import plain_failure
 from attractor_nb.views.drawings.svg import SVG_TYPE, picture_bundle, render_svg
 from attractor_nb.views.markup import element
 from attractor_nb.views.summary_line import failed_stage, run_summary
@@ -72,12 +72,8 @@ def final_answer(run: ShownRun, view: RunView) -> FinalAnswer | None:
 def failed_lines(run: ShownRun, view: RunView) -> list[str]:
     """The failure of the failed stage of a run in lines; empty for a run without one."""
     path = failed_stage(view, run.graph)
-    if not path or not isinstance(run, Execution):
-        return []
-    with suppress(AttractorError):
-        failure = inspect_stage(run, path).to_plain(with_place=False)["failure"]
-        return list(failure_lines(failure)) if failure else []
-    return []
+    failure = plain_failure(run, path) if path and isinstance(run, Execution) else None
+    return list(failure_lines(failure)) if failure else []
 
 
 def _last_speaker(view: RunView, graph: Graph) -> str:

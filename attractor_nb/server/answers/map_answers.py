@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from attractor_nb.languages.condition.parser import value_text
 from attractor_nb.redaction import redacted_value
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from attractor_nb.server.request_calls import Call
     from attractor_nb.server.requests import MapQuery
     from attractor_nb.views.row_table import RowQuery, RowTable
-
-_WORDS: Final = {"fail": "failed", "not_started": "not started"}
-"""The word of the page for a status of JSON."""
 
 
 def get_map(call: Call) -> Reply:
@@ -50,9 +47,10 @@ def get_map(call: Call) -> Reply:
 
 
 def _query(query: MapQuery) -> RowQuery:
-    from attractor_nb.views.row_table import RowQuery  # noqa: PLC0415 - see serving.py
+    from attractor_nb.maps.map_view import STATUS_WORDS  # noqa: PLC0415 - see serving.py
+    from attractor_nb.views.row_table import RowQuery  # noqa: PLC0415 - as above
 
-    status = _WORDS.get(query.status, str(query.status))
+    status = STATUS_WORDS.get(query.status, query.status)
     return RowQuery(query.words, status, query.way, query.sort, query.descending)
 
 

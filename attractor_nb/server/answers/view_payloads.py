@@ -21,7 +21,7 @@ from attractor_nb.server.response_models import (
     Rows,
     TimelineState,
 )
-from attractor_nb.studio.history.history_table import has_words, mark_of, run_plain, sorted_rows, state_of
+from attractor_nb.studio.history.history_table import RunsQuery, mark_of, rows_part, run_plain, state_of
 from attractor_nb.studio.timeline.run_timeline import timeline_values
 from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
@@ -45,15 +45,14 @@ def get_rows(call: Call) -> Reply:
     """The runs of the root as rows of a list, newest first where no other order is asked for."""
     service, query = call.server.service, call.query
     summaries = service.summaries()
-    end, found = query.offset + query.limit, len(summaries)
-    under_way = sum(summary.is_live for summary in summaries)
+    found, under_way = len(summaries), sum(summary.is_live for summary in summaries)
     if query.words.strip() or query.sort != "index" or query.descending:
-        every = (_row(service, index, summary) for index, summary in enumerate(summaries))
-        fitting = [row for row in every if has_words(row, query.words)]
-        rows = sorted_rows(fitting, query.sort, is_descending=query.descending)[query.offset : end]
-        found, under_way = len(fitting), sum(row["is_live"] for row in fitting)
+        every = [_row(service, index, summary) for index, summary in enumerate(summaries)]
+        wanted = RunsQuery(query.words, query.sort, query.descending, query.limit, query.offset)
+        rows, counts = rows_part(every, wanted)
+        found, under_way = counts["found"], counts["under_way"]
     else:
-        part = summaries[query.offset : end]
+        part = summaries[query.offset : query.offset + query.limit]
         rows = [_row(service, index, summary) for index, summary in enumerate(part, query.offset)]
     asked = all_questions(service, summaries) if query.with_questions else QuestionList(questions=[])
     return Reply(

@@ -10,7 +10,7 @@ import { makeRowTable, wholeSource } from "./row_table.js";
 import { makeRowsParts } from "./rows_view.js";
 import { __ } from "./wording.js";
 
-const MOST_COMPARED = 1000; // rows that the server sends at a time
+const MOST_ROWS = 1000; // rows that the server sends at a time
 
 export function showMap(server, id, el, { go, way }) {
   const title = make("h1", "ap-title", id, { tabIndex: -1 });
@@ -27,7 +27,7 @@ export function showMap(server, id, el, { go, way }) {
   const source = {
     isWhole: false,
     async ask(query, offset, limit) {
-      const found = await server.get(mapPath(id), { ...query, offset, limit: Math.min(limit, MOST_COMPARED), with_table: true });
+      const found = await server.get(mapPath(id), { ...query, offset, limit: Math.min(limit, MOST_ROWS), with_table: true });
       return found.table;
     },
   };
@@ -80,7 +80,7 @@ const makeMapComparison = (server, id, el) =>
     none: __("There is no other map."),
     said: (other) => __("A is this map, B is %1.", other),
     async begin(other) {
-      const found = await server.get(mapPath(id, "/comparison"), { other, limit: MOST_COMPARED, with_page: true });
+      const found = await server.get(mapPath(id, "/comparison"), { other, limit: MOST_ROWS, with_page: true });
       return (at) => {
         const { page } = found;
         const left = found.table.total - found.table.rows.length;

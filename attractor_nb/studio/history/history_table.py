@@ -170,6 +170,7 @@ class RunsQuery:
     sort: str = "index"  #: A column of the list.
     descending: bool = False
     limit: int = 100
+    offset: int = 0
 
     @classmethod
     def of(cls, message: Mapping[str, Any]) -> RunsQuery:
@@ -188,7 +189,7 @@ def rows_part(every: Sequence[dict[str, Any]], query: RunsQuery) -> tuple[list[d
     fitting = [row for row in every if has_words(row, query.words)]
     found = sorted_rows(fitting, query.sort, is_descending=query.descending)
     counts = {"total": len(every), "found": len(fitting), "under_way": sum(row["is_live"] for row in fitting)}
-    return found[: query.limit], counts
+    return found[query.offset : query.offset + query.limit], counts
 
 
 def mark_of(status: str) -> str:

@@ -142,7 +142,7 @@ def back_to(node: str, branch: str) -> str:
 
 
 def resume_words(view: RunView, node: str) -> tuple[str, str]:
-    """What a resume of an ended run does after a failure, and the node of the rewind that is needed, or empty."""
+    """The effect of a resume after a failure, in words, and the node of the rewind that is needed; or empty texts."""
     if view.bound:
         return f"A resume with a higher {view.bound} continues the run.", ""
     if view.is_unmeasured or view.next_node:

@@ -23,7 +23,7 @@ from attractor_nb.studio.inspect.stage_records import error_text, not_reached, r
 from attractor_nb.views.texts.prose import prose_of, shown_stage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from attractor_nb.model.graph import Edge, Node
 
@@ -65,6 +65,13 @@ def inspect_stage(
     chosen = _chosen(known, node, visit, branch)
     found = replace(read_stage(run, past, spec, known, chosen, attempt), run=run, mark=run.mark)
     return _with_failure(found, whole, path)
+
+
+def plain_failure(run: Execution, path: str) -> Mapping[str, Any] | None:
+    """The failure of a stage as JSON values; None if it has none, or if the stage cannot be read."""
+    with contextlib.suppress(AttractorError):
+        return inspect_stage(run, path).to_plain(with_place=False)["failure"]
+    return None
 
 
 def _with_failure(stage: StageInspection, run: Execution, path: str) -> StageInspection:

@@ -73,7 +73,7 @@ class Places:
         self.tops, self.bottoms = self._layer_bands()
 
     def _wanted(self) -> dict[int, tuple[int, int, float]]:
-        """Where the inner vertices of links are wanted: between those before and after them.
+        """The wanted places of inner vertices of links: between those before and after them.
 
         The label of one of many ways stays beside the box that it leads to. Of two ways between neighbours each is
         above its port at the lower box.

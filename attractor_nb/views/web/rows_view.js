@@ -82,16 +82,14 @@ export function showRowsView(host, el, page) {
       });
     },
   };
-  const stops = [
-    host.listen((message) => {
-      if (message.kind === "rows") {
-        waiting.get(message.number)?.(message.table);
-        waiting.delete(message.number);
-      } else if (message.kind === "row" && opening.has(message.place)) {
-        opening.get(message.place).textContent = message.problem || "";
-      }
-    }),
-  ];
+  const stop = host.listen((message) => {
+    if (message.kind === "rows") {
+      waiting.get(message.number)?.(message.table);
+      waiting.delete(message.number);
+    } else if (message.kind === "row" && opening.has(message.place)) {
+      opening.get(message.place).textContent = message.problem || "";
+    }
+  });
 
   function openRun(key, at) {
     const place = newKey();
@@ -108,7 +106,7 @@ export function showRowsView(host, el, page) {
   const parts = makeRowsParts(root, source, { openRun: host.isLive ? openRun : null });
   parts.show(page);
   return () => {
-    for (const stop of stops) stop();
+    stop();
     parts.table.close();
     root.remove();
   };

@@ -212,7 +212,7 @@ def _card(name: str, words: str) -> str:
 
 
 def needs(pipeline: Pipeline) -> str:
-    """What a run of a pipeline needs, in words."""
+    """The needs of a run of a pipeline, in words: a model, a person, a shell, inputs."""
     kinds = [kind for kind in pipeline.graph.handler_types.values() if kind in BUILT_IN_TYPES]
     found = [
         word
