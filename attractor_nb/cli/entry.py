@@ -88,7 +88,7 @@ def _report_foreign(error: Exception, *, is_json: bool) -> ExitCode:
     return ExitCode.FAILED
 
 
-_SURPLUS: Final = re.compile(r"unexpected extra argument\S* \((.+)\)")
+_SURPLUS: Final = re.compile(r"Got unexpected extra argument\S*+ \((.+)\)")
 """As typer says it of a file of rows that is given behind the pipeline."""
 
 
@@ -100,7 +100,7 @@ def _report_usage(problem: Any, *, is_json: bool) -> None:
         return
     command = problem.ctx.command_path if getattr(problem, "ctx", None) else "attractor-nb"
     hint = f"{command} --help"
-    if command.endswith(" map") and (surplus := _SURPLUS.search(message)):
+    if command.endswith(" map") and (surplus := _SURPLUS.match(message)):
         hint = f"an option names the rows: {command} FILE --params {surplus[1]}"
     if option := getattr(problem, "option_name", ""):
         message = f"no such option: {redacted(option)}{suggestion(_meant(option, problem.ctx))}"

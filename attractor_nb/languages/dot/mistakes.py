@@ -353,7 +353,7 @@ _STRING_OR_COMMENT: Final = re.compile(rf"{STRING.pattern}|//[^\n]*+|/\*.*?\*/|\
 _NEXT_STATEMENT: Final = re.compile(r"[ \t\r\n]*+(?:\[|->)")
 _UNQUOTED: Final = re.compile(r"""(?:(?!//|/\*)[^\n\r,;\[\]{}"])+""")
 _NEXT_ATTRIBUTE: Final = re.compile(rf"(?<![ \t])[ \t]+{NAME.pattern}[ \t]*=[ \t]*\Z")
-_BARE_BEFORE: Final = re.compile(rf"""({NAME.pattern})[ \t]*=[ \t]*([^\s,;\[\]{{}}"=]+)\Z""")
+_BARE_BEFORE: Final = re.compile(rf"""(?<![A-Za-z0-9_.])({NAME.pattern})[ \t]*=[ \t]*([^\s,;\[\]{{}}"=]+)\Z""")
 """An attribute whose bare value ends here."""
 _SHOWN_VALUE: Final = 80
 _QUOTE_MARKS: Final = frozenset("'`‘’“”")  # noqa: RUF001 - the very characters that word processors put in

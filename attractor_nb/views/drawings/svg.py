@@ -298,7 +298,7 @@ def still_svg(svg: str) -> str:
 
 
 def _image(still: str, words: str) -> str:
-    size = _SIZE.search(still)
+    size = _SIZE.match(still)
     alt = words if len(words) <= MAX_ALT_CHARS else words[:MAX_ALT_CHARS] + "…"
     scrolls = size is not None and int(size[1]) > MAX_SHOWN_WIDTH
     image = element(
