@@ -5,7 +5,9 @@ It imports none of them itself, and does not know what they are used for.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import os
 import sys
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +17,8 @@ from attractor_nb.maybe_async import call
 from attractor_nb.model.calls.providers import known_provider
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from attractor_nb.backends.llm.model_requests import Target
 
 _SLOW: Final = tuple(f"attractor_nb.backends.llm.{name}" for name in ("exchange", "clients", "thread_messages"))
@@ -46,3 +50,19 @@ async def load_libraries() -> None:
 def _import_all() -> None:
     for name in _SLOW:
         importlib.import_module(name)
+
+
+@contextlib.contextmanager
+def importing_without(variables: tuple[str, ...]) -> Generator[None]:
+    """Import packages again that failed because of environment variables, with these unset for so long.
+
+    Python keeps the modules of a package whose import failed halfway, and they would break the next import.
+    """
+    for name in list(sys.modules):
+        if name.partition(".")[0] not in sys.modules:
+            del sys.modules[name]
+    values = {name: os.environ.pop(name) for name in variables if name in os.environ}
+    try:
+        yield
+    finally:
+        os.environ.update(values)

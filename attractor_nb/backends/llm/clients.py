@@ -19,6 +19,7 @@ from pydantic_ai.models import get_user_agent
 from pydantic_ai.profiles.openai import OpenAIModelProfile
 
 from attractor_nb.backends.llm.addresses import NO_KEY, address_of, key_variables, needs_key, set_key, unset
+from attractor_nb.backends.llm.client_libraries import importing_without
 from attractor_nb.backends.llm.exchange import RUNNING_TOTAL, agent_of
 from attractor_nb.backends.llm.provider_failures import (
     CallFailed,
@@ -80,13 +81,18 @@ class Clients:
         return found
 
     def _made(self, target: Target, address: str, key: str) -> Model[Any]:
+        http = self._connections(target, address)
         try:
-            return _made(target, address, key, self._connections(target, address))
+            return _made(target, address, key, http)
         except OSError:  # a provider's package reads the variables about certificates as soon as it is imported
             fault = certificate_fault(os.environ)
             if fault is None:
                 raise
-            raise CallFailed(without_network(target, fault)) from None
+            try:
+                with importing_without(_CERTIFICATES):  # a connection that needs them has been refused above
+                    return _made(target, address, key, http)
+            except OSError:
+                raise CallFailed(without_network(target, fault)) from None
 
     def _connections(self, target: Target, address: str) -> httpx2.AsyncClient:
         """The pool of connections by which an address is reached."""

@@ -1,5 +1,9 @@
 """Proxies and certificates of the environment: what is on this machine is asked past them; what is broken is named."""
 
+import os
+import subprocess
+import sys
+
 import httpx2
 import pytest
 
@@ -81,6 +85,28 @@ def test_a_package_that_reads_the_variables_when_it_is_imported_is_no_riddle(ser
     monkeypatch.setenv("SSLKEYLOGFILE", "/nowhere/keys.log")
     with pytest.raises(TerminalError, match=r"the environment variable SSLKEYLOGFILE names /nowhere/keys\.log"):
         asked(backend_for(server))
+
+
+FIRST_ASKED = """
+import asyncio, sys
+from attractor_nb import Context, ProviderBackend
+from attractor_nb.model.graph import Node
+model, address = sys.argv[1:]
+print(asyncio.run(ProviderBackend(model, base_url=address).run(Node("plan", {}), "Say hello", Context())))
+"""
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_provider_that_a_process_asks_first_needs_no_log_of_keys_on_this_machine(provider, serve, reply, models):
+    server = serve(reply("Hello"))
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_ASKED, models[provider], server.base_url(provider)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "SSLKEYLOGFILE": "/nowhere/keys.log"},
+    )
+    assert (done.stdout, done.stderr) == ("Hello\n", "")
 
 
 def test_what_the_library_itself_cannot_read_is_put_down_to_no_proxy(asked, monkeypatch):
