@@ -62,8 +62,8 @@ def answer_directory(logs_root: Path, given: GivenAnswer, *, is_json: bool) -> E
         )
     else:
         print(f"✓ {one_line(recorded.stage)}: {one_line(choice)}")
-        goes_on = f"continue the run with `{resume}`" if resume else "its process continues the run"
-        print(f"  recorded in {shown_path(logs_root)}; {goes_on}")
+        then = f"resume the run with `{resume}`" if resume else "the process of the run receives it"
+        print(f"  recorded in {shown_path(logs_root)}; {then}")
     return ExitCode.SUCCESS
 
 

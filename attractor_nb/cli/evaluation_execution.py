@@ -152,7 +152,7 @@ def resume_evaluation(
     """Continue the evaluation of a directory, with its own pipeline or that of a file."""
     if of_map.map_dir is not None:
         raise OptionError(
-            "an evaluation continues in its own directory", hint="--out FILE.jsonl or FILE.csv writes its results"
+            "an evaluation is resumed in its own directory", hint="--out FILE.jsonl or FILE.csv writes its results"
         )
     check_evaluation(directory)  # what is no evaluation says so before its pipeline is looked for
     pipeline = read_pipeline(file) if file else load_pipeline(directory)
@@ -273,4 +273,4 @@ def _show(verdict: _Verdict, settings: Settings, own: EvaluationSettings) -> Non
         print(f"{own.save_baseline} is not written: a gate failed", file=sys.stderr)
     if evaluation.map.unfinished or evaluation.unmeasured:
         command = resume_map_command(directory, *settings.kept_options(), scorers=own.scorers)
-        print(f"Continue with `{command}`", file=sys.stderr)
+        print(f"Resume with `{command}`", file=sys.stderr)

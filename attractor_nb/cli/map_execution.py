@@ -31,8 +31,8 @@ from attractor_nb.errors import OptionError, RunError, StorageError
 from attractor_nb.maps.map_launch import MapResult, MapRun, unset_words
 from attractor_nb.maps.map_page import failed_in, map_page
 from attractor_nb.maps.map_view import (
+    ROW_ORDER,
     SHOWN_ROWS,
-    STATUS_WORDS,
     MapView,
     map_headline,
     rows_table,
@@ -40,7 +40,7 @@ from attractor_nb.maps.map_view import (
     shown_rows_table,
 )
 from attractor_nb.maps.stored_map import StoredMap, read_map_record, read_stored_map
-from attractor_nb.model.states import PAUSED, RunStatus
+from attractor_nb.model.states import PAUSED, run_sign, run_word
 from attractor_nb.model.texts import did_you_mean
 from attractor_nb.pipeline.load_pipeline import load_pipeline
 from attractor_nb.redaction import redacted, redacted_value
@@ -107,7 +107,7 @@ class MapSettings:
 def map_file(file: str, params: Path | None, settings: Settings, own: MapSettings) -> ExitCode:
     """Run the pipeline of a file over the rows of another."""
     if params is None:
-        raise OptionError("map needs rows of inputs", hint="use --params FILE.jsonl, or --resume DIR to continue a map")
+        raise OptionError("map needs rows of inputs", hint="use --params FILE.jsonl, or --resume DIR to resume a map")
     check_output(own.results_file, file, params)
     rows = _with_common(read_params_file(params), own.common)
     pipeline = read_pipeline(file)
@@ -126,14 +126,14 @@ def resume_map(directory: Path, file: str, params: Path | None, settings: Settin
     """Resume the map of a directory, with its own pipeline or that of a file."""
     if own.map_dir is not None:
         raise OptionError(
-            "a map continues in its own directory", hint="--out FILE.jsonl or FILE.csv writes its results"
+            "a map is resumed in its own directory", hint="--out FILE.jsonl or FILE.csv writes its results"
         )
     check_output(own.results_file, file or None, params)
     pipeline = read_pipeline(file) if file else load_pipeline(directory)
     settings = resumed_settings(directory, settings)
     options = resumed_options(pipeline, directory, settings, own)
     if params is None and own.common:
-        raise OptionError("a map continues with its own inputs", hint="leave --param out")
+        raise OptionError("a map is resumed with its own inputs", hint="leave --param out")
     rows = None if params is None else _with_common(read_params_file(params), own.common)
     run: MapRun = pipeline.resume_map(directory, wait=False, params=rows, **options)
     warn_of_change(pipeline, directory, settings)
@@ -186,7 +186,7 @@ def _stored_goes_on(changed: Path, directory: Path) -> str:
     command = resume_map_command(directory, "--on-graph-change", "accept", file=shown_path(changed))
     return (
         f"warning: {shown_path(changed)} has changed since this map began, or a file of its texts; "
-        f"the map continues with the graph stored in {shown_path(directory / SOURCE_NAME)}\n"
+        f"the map is resumed with the graph stored in {shown_path(directory / SOURCE_NAME)}\n"
         f" hint: `{command}` uses the new one"
     )
 
@@ -333,7 +333,7 @@ def _show(result: MapResult, settings: Settings) -> None:
         return
     command = resume_map_command(result.directory, *settings.kept_options())
     if result.unfinished:
-        print(f"Continue with `{command}`", file=sys.stderr)
+        print(f"Resume with `{command}`", file=sys.stderr)
     elif result.failures:
         print(f"Try the failed rows again with `{command} --failed retry`", file=sys.stderr)
 
@@ -424,7 +424,7 @@ class MapProgress:
         words = first_words(one_line("; ".join(filter(None, (result.mark, words)))), REASON_CHARS)
         time = duration_text(result.duration)
         tone = Tone.of(result.status)
-        self._terminal.write(Line(RunStatus.of(result.status).letter, str(result.row), words, time, tone))
+        self._terminal.write(Line(run_sign(result.shown_status), str(result.row), words, time, tone))
 
     def say(self, text: str, tone: Tone = Tone.PLAIN) -> None:
         """Write text, unless quiet."""
@@ -453,7 +453,7 @@ LOOK_FACTOR: Final = 10
 """A look that takes long is repeated as much less often."""
 
 
-ROW_WORDS: Final = (*STATUS_WORDS.values(), "running")
+ROW_WORDS: Final = tuple(map(run_word, ROW_ORDER))
 """The words by which rows are chosen."""
 
 
@@ -466,7 +466,7 @@ def watch_map(directory: Path, query: RowQuery, *, is_once: bool, is_json: bool)
         is_once: Show the current state and return.
         is_json: Print JSON, which has all rows.
     """
-    _check_query(query, is_json=is_json)
+    query = _checked_query(query, is_json=is_json)
     found = read_stored_map(directory)
     if is_once:
         if is_json:
@@ -502,14 +502,17 @@ def watch_map(directory: Path, query: RowQuery, *, is_once: bool, is_json: bool)
     return ExitCode.of(found.view.status, is_unmeasured=False)
 
 
-def _check_query(query: RowQuery, *, is_json: bool) -> None:
-    if query.status and query.status not in ROW_WORDS:
+def _checked_query(query: RowQuery, *, is_json: bool) -> RowQuery:
+    """The query with the word that people read for its status; the value in JSON is accepted too."""
+    word = run_word(query.status)
+    if word and word not in ROW_WORDS:
         raise OptionError(
             f"no row has the status {query.status!r}{did_you_mean(query.status, ROW_WORDS)}",
             hint="--status is one of " + ", ".join(ROW_WORDS),
         )
     if is_json and query != RowQuery():
         raise OptionError("--status and --filter choose rows of the table; --json has all rows", hint="use jq")
+    return replace(query, status=word)
 
 
 def diagnose_map(directory: Path, *, is_json: bool) -> ExitCode:
@@ -587,5 +590,5 @@ def _advice(found: StoredMap) -> list[str]:
         return []
     command = resume_map_command(found.directory)
     if found.has_unfinished_rows:
-        return [f"Continue with `{command}`"]
+        return [f"Resume with `{command}`"]
     return [f"Try the failed rows again with `{command} --failed retry`"] if found.view.failures else []

@@ -200,7 +200,7 @@ class ProgressDisplay(QuietProgress):
             case ModelCallWaiting() if self._is_verbose:
                 self._write(Line(_WARNING_MARK, event.node_id, event.description, tone=Tone.WAITING))
             case PipelineResumed():
-                self._write(Line(AGAIN, event.next_node, f"continues here{event.what_becomes_of_it}", tone=Tone.BUSY))
+                self._write(Line(AGAIN, event.next_node, f"resumed here{event.what_becomes_of_it}", tone=Tone.BUSY))
             case _:
                 pass
 

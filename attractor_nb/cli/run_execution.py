@@ -134,7 +134,7 @@ def resume_directory(
         if changed is not None and not settings.is_quiet:
             name = shown_path(changed)
             command = resume_command(logs_root, "--graph", name, "--on-graph-change", "accept")
-            print(f"hint: `{command}` continues with the current {name}", file=sys.stderr)
+            print(f"hint: `{command}` resumes with the current {name}", file=sys.stderr)
         return run
 
     return _watch(pipeline, settings, start, logs_root, backend=_kept_backend(settings, logs_root))
@@ -303,7 +303,7 @@ def _show(run: Run, result: RunResult | None, settings: Settings, progress: Quie
         node = run.view.next_node
         if not settings.is_json:
             print(*_questions(run.logs_root), sep="\n", end="", file=sys.stderr)
-        where = f"Stopped at `{node}`; continue" if node else "Continue"
+        where = f"Stopped at `{node}`; resume" if node else "Resume"
         command = resume_command(run.logs_root, *settings.kept_options(run.view.bound))
         print(f"{where} with `{command}`", file=sys.stderr)
 

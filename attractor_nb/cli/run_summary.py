@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.cli.reporting import reason_in_options
-from attractor_nb.model.states import RunStatus, run_word
+from attractor_nb.model.states import RunStatus, run_state
 from attractor_nb.views.summary_line import cached_words, duration_text, failed_stage, usage_words
 from attractor_nb.views.table import one_line
 
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 def in_words(result: RunResult) -> str:
     """Outcome, reason, and where everything is."""
     count = result.view.stages
-    mark = RunStatus.of(result.status).letter
-    parts = [f"{mark} {run_word(result.status)}", f"{count} stage{'s' * (count != 1)}", duration_text(result.duration)]
+    parts = [run_state(result.status), f"{count} stage{'s' * (count != 1)}", duration_text(result.duration)]
     if result.mark:
         parts.append(result.mark)
     if result.cached_nodes:

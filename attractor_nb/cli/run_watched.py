@@ -25,7 +25,7 @@ from attractor_nb.model.events import (
     PipelineStarted,
     StageEnd,
 )
-from attractor_nb.model.states import PAUSED, NodeStatus, run_word
+from attractor_nb.model.states import PAUSED, NodeStatus, run_state, stage_state
 from attractor_nb.model.vocabulary.value_forms import label_text, normalize_label
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.log.event_log import read_log
@@ -276,12 +276,7 @@ def run_headline(run: WatchedRun, now: float, columns: int = 0) -> Text:
     view = run.view
     stages = f"{view.stages} stage{'s' * (view.stages != 1)}"
     time_text = duration_text(run.elapsed(now))
-    parts = [
-        f"{view.status.letter} {run_word(PAUSED if view.is_paused else view.status)}",
-        one_line(redacted(run.title)),
-        stages,
-        time_text,
-    ]
+    parts = [run_state(view.shown_status), one_line(redacted(run.title)), stages, time_text]
     if run.mark:
         parts.append(one_line(redacted(run.mark)))
     parts += usage_words(so_far(view))
@@ -290,7 +285,7 @@ def run_headline(run: WatchedRun, now: float, columns: int = 0) -> Text:
     parts = [part for part in parts if part]
     while columns and len(parts) > 1 and cells(_GAP.join(parts)) > columns:
         parts.pop()
-    return Text(_cut(_GAP.join(parts), columns), style=Tone.of(view.status).value)
+    return Text(_cut(_GAP.join(parts), columns), style=Tone.of(view.shown_status).value)
 
 
 def question_lines(gate: InterviewStarted, how: str, columns: int = 0) -> list[str]:
@@ -358,7 +353,7 @@ def _row(run: WatchedRun, name: str, now: float) -> list[str]:
     state = run.view.nodes.get(name, _PENDING)
     seconds = run.seconds_of(name, now)
     return [
-        f"{state.status.letter} {state.status.replace('_', ' ')}",
+        stage_state(state.status),
         one_line(name),
         _words(run, name, state),
         "" if seconds is None else duration_text(seconds),

@@ -67,7 +67,7 @@ def watch_directory(logs_root: Path, *, is_once: bool, is_json: bool) -> ExitCod
 
     code = _show(run, batches(), how, is_once=is_once, is_json=is_json)
     if code in {ExitCode.INTERRUPTED, ExitCode.PAUSED}:
-        print(f"Continue with `{resume_command(logs_root)}`", file=sys.stderr)
+        print(f"Resume with `{resume_command(logs_root)}`", file=sys.stderr)
     return code
 
 
@@ -96,7 +96,7 @@ def watch_server(address: ServerAddress, *, is_once: bool, is_json: bool) -> Exi
     with contextlib.suppress(AttractorError):  # what was to be seen was seen, also when the server has gone
         status_at_rest(client, run_id)
     if code is ExitCode.INTERRUPTED:
-        print(f"Continue with `attractor-nb resume {client.url_of(run_id)}`", file=sys.stderr)
+        print(f"Resume with `attractor-nb resume {client.url_of(run_id)}`", file=sys.stderr)
     return code
 
 

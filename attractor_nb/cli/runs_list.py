@@ -40,7 +40,7 @@ def show_runs(base: Path, conditions: Mapping[str, Any], *, is_json: bool) -> Ex
     print(shown_runs(history_table(chosen, place=lambda row: shown_path(row.logs_root))))
     stopped = next((row for row in chosen if row.is_resumable and not row.is_map), None)
     if stopped is not None:
-        print(f"\ncontinue the newest stopped run: {resume_command(stopped.logs_root)}", file=sys.stderr)
+        print(f"\nresume the newest stopped run: {resume_command(stopped.logs_root)}", file=sys.stderr)
     return ExitCode.SUCCESS
 
 

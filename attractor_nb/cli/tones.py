@@ -26,6 +26,6 @@ class Tone(StrEnum):
 _TONES: Final[dict[str, Tone]] = {
     **dict.fromkeys(("success", "partial_success", "cached", "complete"), Tone.GOOD),
     **dict.fromkeys(("fail", "failed"), Tone.BAD),
-    **dict.fromkeys(("waiting", "retrying", "interrupted"), Tone.WAITING),
+    **dict.fromkeys(("waiting", "retrying", "interrupted", "paused"), Tone.WAITING),
     "running": Tone.BUSY,
 }

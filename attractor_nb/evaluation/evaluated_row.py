@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.evaluation.result_words import NOTHING
 from attractor_nb.evaluation.scorers import FAILED, SCORED, UNMEASURED, Score
 from attractor_nb.languages.condition.parser import value_text
+from attractor_nb.model.states import run_word
 from attractor_nb.redaction import redacted
 from attractor_nb.views.state import first_words
 from attractor_nb.views.table import one_line
@@ -75,7 +76,10 @@ class EvaluatedRow:
         if self.row.expected is not None:
             lines.append(f"  expected: {short_text(self.row.expected)}")
         for repeat, result in enumerate(self.results):
-            lines += ["", f"run {repeat}: {result.status}{f' ({result.reason})' if result.reason else ''}"]
+            lines += [
+                "",
+                f"run {repeat}: {run_word(result.shown_status)}{f' ({result.reason})' if result.reason else ''}",
+            ]
             if self.outputs[repeat] is not None:
                 lines.append(f"  output: {short_text(self.outputs[repeat])}")
             lines += [f"  {name}: {_score_words(scores[repeat])}" for name, scores in self.scores.items()]

@@ -36,6 +36,7 @@ from attractor_nb.model.calls.reasoning import part_reasoning
 from attractor_nb.model.graph import Graph, Node
 from attractor_nb.model.outcome import Outcome, StageStatus, Usage
 from attractor_nb.model.redacted import redacted_response
+from attractor_nb.model.states import stage_word
 from attractor_nb.protocols import ChecksGraphs, CodergenBackend, DescribesCalls, acts_unasked
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.run_options import as_path
@@ -302,7 +303,8 @@ class _Judge:
             NoAnswer: There is none; says why.
         """
         if isinstance(returned, Outcome):
-            raise NoAnswer(returned.failure_reason or returned.notes or f"the backend returned {returned.status}")
+            said = returned.failure_reason or returned.notes
+            raise NoAnswer(said or f"the backend returned {stage_word(returned.status)}")
         if not isinstance(returned, str):
             raise NoAnswer(f"the backend returned {type(returned).__name__}, not a text")
         if isinstance(returned, Response) and returned.is_truncated:

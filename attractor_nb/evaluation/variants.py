@@ -179,7 +179,7 @@ def comparison_steps(
         if evaluations[name].map.unfinished:
             reason = evaluations[name].map.reason
             raise OptionError(
-                f"the comparison stopped in the variant {name}: {reason}", hint=f'continue with directory="{directory}"'
+                f"the comparison stopped in the variant {name}: {reason}", hint=f'resume with directory="{directory}"'
             )
     scored = {name: evaluation.scored(name) for name, evaluation in evaluations.items()}
     baseline = scored.pop(BASELINE)

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Final
 from markupsafe import Markup
 
 from attractor_nb.languages.condition.parser import value_text
-from attractor_nb.maps.map_view import STATUS_WORDS, map_headline
+from attractor_nb.maps.map_view import ROW_ORDER, map_headline
 from attractor_nb.maps.stored_map import MapRecord, RecordedRow, record_of
 from attractor_nb.model.outcome import Usage
-from attractor_nb.model.states import RunStatus
+from attractor_nb.model.states import run_state, run_word
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.studio.compare.compare_runs import graph_changes
@@ -185,9 +185,7 @@ class MapComparison(Displayed):
         signs = Counter(pair.sign for pair in self.rows)
         if not self.differing:
             return "no row differs"
-        turned = ", ".join(
-            f"{count:,} {_status_word(a)} → {_status_word(b)}" for (a, b), count in self.transitions.items()
-        )
+        turned = ", ".join(f"{count:,} {run_word(a)} → {run_word(b)}" for (a, b), count in self.transitions.items())
         parts = [
             f"{_count(signs['≠'], 'row')} with another status: {turned}" if signs["≠"] else "",
             f"{_count(signs['≈'], 'row')} with other outputs or reasons" if signs["≈"] else "",
@@ -322,10 +320,10 @@ def _pipeline_changes(a: MapRecord, b: MapRecord) -> Iterator[str]:
 def _totals_table(a: MapRecord, b: MapRecord, *, has_times: bool) -> Table:
     sides = (a.view, b.view)
     rows: list[tuple[str, ...]] = [_numbers("rows", len(a.rows), len(b.rows))]
-    for status, word in (*STATUS_WORDS.items(), ("running", "running")):
-        before, now = (sum(row.status == status for row in side.rows) for side in (a, b))
+    for status in ROW_ORDER:
+        before, now = (sum(row.shown_status == status for row in side.rows) for side in (a, b))
         if before or now:
-            rows.append(_numbers(word, before, now))
+            rows.append(_numbers(run_word(status), before, now))
     if any(side.marks.words for side in sides):
         rows.append(("mark", *(one_line(side.marks.words) or NOTHING for side in sides), ""))
     if any(side.usage.total_tokens for side in sides):
@@ -443,10 +441,6 @@ def _inputs_text(inputs: Mapping[str, Any] | None, names: Sequence[str]) -> str:
     return ", ".join(f"{name}={_short(value_text(value))}" for name, value in shown.items())
 
 
-def _status_word(status: str) -> str:
-    return STATUS_WORDS.get(status, status)
-
-
 def _count(count: int, word: str) -> str:
     return f"{count:,} {word}{'s' * (count != 1)}"
 
@@ -476,7 +470,7 @@ def _page_columns(pairs: Sequence[RowPair], outputs: Sequence[str]) -> Iterator[
 
         def outcome(pair: RowPair, row_of: Callable[[RowPair], RecordedRow | None] = row_of) -> RowCell:
             row = row_of(pair)
-            return RowCell(NOTHING) if row is None else RowCell(_outcome_words(row), look=f"is-{row.status}")
+            return RowCell(NOTHING) if row is None else RowCell(_outcome_words(row), look=f"is-{row.shown_status}")
 
         yield RowColumn(side, "is-outcome", outcome)
     for key in keys:
@@ -490,7 +484,7 @@ def _page_columns(pairs: Sequence[RowPair], outputs: Sequence[str]) -> Iterator[
 
 
 def _outcome_words(row: RecordedRow, cut: Callable[[str], str] = str) -> str:
-    state = f"{RunStatus.of(row.status).letter} {_status_word(row.status)}"
+    state = run_state(row.shown_status)
     words = cut("; ".join(filter(None, (row.mark, row.reason))))
     return f"{state}: {words}" if words else state
 

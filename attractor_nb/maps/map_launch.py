@@ -142,7 +142,7 @@ def continue_map(
     if failed not in FAILED:
         raise OptionError(f"failed must be keep or retry, not {failed!r}")
     if request.of_rows.durability == "none" or request.own.map_dir is not None:
-        raise OptionError("a map continues in its own directory", hint='leave map_dir and durability="none" out')
+        raise OptionError("a map is resumed in its own directory", hint='leave map_dir and durability="none" out')
     facts = read_map(path)
     if request.follower is None and is_evaluation(path):
         raise OptionError(
@@ -488,7 +488,7 @@ class MapResult(Displayed, Sequence["RowResult"]):
 
     def _next_step(self) -> str:
         if self.unfinished and self.directory is not None:
-            return f"continue with {continue_call(self.directory)}"
+            return f"resume with {continue_call(self.directory)}"
         failed = next(iter(self.view.failures), None)
         return f"see result.run({failed.row})" if failed is not None and failed.directory else ""
 
@@ -566,7 +566,7 @@ def work_of_map(rows: MapWork) -> HandleJob[MapResult]:
     """The work behind the handle of a map."""
     if rows.directory is None:
         return HandleJob("the map", 'nothing of it is kept, for its durability is "none"')
-    return HandleJob("the map", f"continue with {continue_call(rows.directory.path)}")
+    return HandleJob("the map", f"resume with {continue_call(rows.directory.path)}")
 
 
 async def drive(handle: MapRun, behind: HandleJob[MapResult], rows: MapWork) -> MapResult:

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from markupsafe import Markup
 
 from attractor_nb.errors import AttractorError, OptionError
-from attractor_nb.maps.map_view import STATUS_WORDS
 from attractor_nb.maps.stored_map import MapRecord, RecordedRow, record_of
-from attractor_nb.model.states import NodeStatus, RunStatus
+from attractor_nb.model.states import PAUSED, WAITING, NodeStatus, run_state, run_word
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.runtime.stored_execution import load_execution
@@ -35,13 +34,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from os import PathLike
 
-    from attractor_nb.model.row_result import RowStatus
 
 ROWS: Final = ("failed", "all")
 NO_LINKS: Final[Mapping[int, str]] = MappingProxyType({})
 _ROW_NOTE: Final = "A row is a run. Its prompts, responses and path as a page: attractor-nb export MAP_DIR/row-00000"
 _ORDER: Final = ("fail", "interrupted", "running", "not_started", "success")
-_BAR: Final[tuple[RowStatus, ...]] = ("success", "fail", "interrupted")
+_BAR: Final = frozenset({"success", "fail", PAUSED, "interrupted", WAITING})
+"""The statuses that have their own part of the bar."""
 
 
 def export_map(thing: object, path: str | PathLike[str] | None = None, *, rows: str | None = None) -> Path:
@@ -120,7 +119,7 @@ def map_line(record: MapRecord) -> str:
     """The status of the map in one line; the numbers are below."""
     view = record.view
     ended = f"{view.ended_count:,} of {view.row_count:,} rows"
-    return "   ".join([f"{RunStatus.of(view.status).letter} {view.status}", one_line(view.reason) or ended])
+    return "   ".join([run_state(view.status), one_line(view.reason) or ended])
 
 
 def map_facts(record: MapRecord) -> Markup:
@@ -128,8 +127,7 @@ def map_facts(record: MapRecord) -> Markup:
     view = record.view
     facts = {
         "rows": f"{len(record.rows):,}",
-        **{STATUS_WORDS[status]: f"{count:,}" for status, count in view.counts.items() if count},
-        "running": f"{len(view.under_way):,}" if view.under_way else "",
+        **{run_word(status): f"{count:,}" for status, count in view.shown_counts.items()},
         "failed in": failed_in(record),
         "time": duration_text(view.seconds),
         "tokens": f"{view.usage.total_tokens:,}" if view.usage.total_tokens else "",
@@ -160,8 +158,8 @@ def _cost_of_a_row(record: MapRecord) -> str:
 
 
 def _bar(record: MapRecord) -> Markup:
-    counts: dict[str, int] = {status: record.view.counts[status] for status in _BAR}
-    label = ", ".join(f"{count:,} {STATUS_WORDS[status]}" for status, count in counts.items() if count)
+    counts = {status: count for status, count in record.view.shown_counts.items() if status in _BAR}
+    label = ", ".join(f"{count:,} {run_word(status)}" for status, count in counts.items())
     parts = [
         element("span", {"class": f"is-{status}", "style": f"flex-grow:{count}"}, "")
         for status, count in {**counts, "left": len(record.rows) - sum(counts.values())}.items()
@@ -207,7 +205,7 @@ def _columns(record: MapRecord) -> Iterator[RowColumn[RecordedRow]]:
 
 
 def _look(row: RecordedRow) -> tuple[str, str]:
-    return f"is-{row.status}", STATUS_WORDS.get(row.status, row.status)
+    return f"is-{row.shown_status}", run_word(row.shown_status)
 
 
 def _inputs_of(row: RecordedRow) -> Mapping[str, Any]:
@@ -224,7 +222,7 @@ def _tokens(row: RecordedRow) -> RowCell:
 
 
 def _state(row: RecordedRow) -> str:
-    state = f"{RunStatus.of(row.status).letter} {STATUS_WORDS.get(row.status, row.status)}"
+    state = run_state(row.shown_status)
     return f"{state} ({row.mark})" if row.mark else state
 
 

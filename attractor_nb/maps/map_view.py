@@ -8,13 +8,13 @@ It is as long as a screen, whatever the number of rows: the rest is in the resul
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.model.outcome import ResultMarks, Usage
 from attractor_nb.model.row_result import ROW_STATUSES, RowResult, RowStatus
-from attractor_nb.model.states import RunStatus
+from attractor_nb.model.states import PAUSED, WAITING, run_state, run_word
 from attractor_nb.views.drawings.theme import Theme, root_class
 from attractor_nb.views.markup import element, joined, style_sheet
 from attractor_nb.views.output_styles import map_css
@@ -34,12 +34,8 @@ SHOWN_FAILURES: Final = 12
 SHOWN_ROWS: Final = 20
 """All rows of the live table together, failures too."""
 REASON_CHARS: Final = 100
-STATUS_WORDS: Final[dict[str, str]] = {
-    "success": "success",
-    "fail": "failed",
-    "interrupted": "interrupted",
-    "not_started": "not started",
-}
+ROW_ORDER: Final = ("success", "fail", PAUSED, "interrupted", WAITING, "running", "not_started")
+"""The statuses that people read of a row, in the order of the totals."""
 
 
 @dataclass(slots=True)
@@ -49,6 +45,12 @@ class ActiveRow:
     row: int  #: Its number.
     since: float  #: When it was begun or continued, on the monotonic clock.
     stage: str = ""  #: The stage that runs, or empty.
+    is_waiting: bool = False  #: A gate of it is open.
+
+    @property
+    def shown_status(self) -> str:
+        """The status that people read."""
+        return WAITING if self.is_waiting else "running"
 
 
 @dataclass(slots=True)
@@ -59,6 +61,7 @@ class MapView:
     row_count: int
     #: Number of rows by status.
     counts: dict[RowStatus, int] = field(default_factory=lambda: dict.fromkeys(ROW_STATUSES, 0))
+    paused: int = 0  #: Number of interrupted rows that were paused.
     under_way: dict[int, ActiveRow] = field(default_factory=dict[int, ActiveRow])  #: The rows that run now, by number.
     #: The rows that failed, in the order in which they did.
     failures: list[RowResult] = field(default_factory=list["RowResult"])
@@ -82,6 +85,14 @@ class MapView:
         return self.duration is not None
 
     @property
+    def shown_counts(self) -> dict[str, int]:
+        """The number of rows by the status that people read, in order; without those that have none."""
+        active = Counter(entry.shown_status for entry in tuple(self.under_way.values()))
+        interrupted = self.counts["interrupted"] - self.paused
+        found = {**self.counts, "interrupted": interrupted, PAUSED: self.paused, **active}
+        return {status: found[status] for status in ROW_ORDER if found.get(status)}
+
+    @property
     def seconds(self) -> float:
         """The duration of the map in seconds, so far or in total."""
         return time.monotonic() - self.began if self.duration is None else self.duration
@@ -93,7 +104,12 @@ class MapView:
     def enter(self, row: int, stage: str) -> None:
         """A row reaches a stage."""
         if (entry := self.under_way.get(row)) is not None:
-            entry.stage = stage
+            entry.stage, entry.is_waiting = stage, False
+
+    def ask(self, row: int, *, is_open: bool) -> None:
+        """A gate of a row is open, or was answered."""
+        if (entry := self.under_way.get(row)) is not None:
+            entry.is_waiting = is_open
 
     def leave(self, row: int) -> None:
         """A row runs no more."""
@@ -102,6 +118,7 @@ class MapView:
     def take(self, result: RowResult) -> None:
         """A row has ended, or was not started."""
         self.counts[result.status] += 1
+        self.paused += result.shown_status == PAUSED
         self.usage = self.usage + result.usage
         self.marks += result.marks
         if result.status == "fail":
@@ -119,7 +136,7 @@ class MapView:
 class ShownRow:
     """A row as the table shows it."""
 
-    status: str  #: ``running``, or how it ended.
+    status: str  #: The status that people read: ``running``, ``waiting``, or how it ended.
     row: str  #: Its number, or empty.
     time: str  #: Its duration so far.
     words: str  #: The stage that runs, or why it failed.
@@ -127,7 +144,7 @@ class ShownRow:
     @property
     def state(self) -> str:
         """Mark and word of its status."""
-        return f"{RunStatus.of(self.status).letter} {STATUS_WORDS.get(self.status, self.status)}"
+        return run_state(self.status)
 
 
 def map_headline(view: MapView, *, has_times: bool = True) -> str:
@@ -136,10 +153,10 @@ def map_headline(view: MapView, *, has_times: bool = True) -> str:
     Args:
         has_times: Show time, tokens and cost, which differ from run to run.
     """
-    counts: dict[str, int] = {**view.counts}
-    by_status = ", ".join(f"{counts[status]:,} {word}" for status, word in STATUS_WORDS.items() if counts[status])
+    counts = {status: count for status, count in view.shown_counts.items() if status != "running"}
+    by_status = ", ".join(f"{count:,} {run_word(status)}" for status, count in counts.items())
     parts = [
-        f"{RunStatus.of(view.status).letter} {view.status}",
+        run_state(view.status),
         f"{view.ended_count:,} of {view.row_count:,} rows",
         by_status,
         one_line(view.marks.words),
@@ -166,7 +183,7 @@ def shown_rows(view: MapView) -> list[ShownRow]:
     failed = tuple(view.failures)[-SHOWN_FAILURES:]
     failures = [_ended_row(entry) for entry in (sorted(failed, key=_row_of) if view.is_ended else failed)]
     under_way = [
-        ShownRow("running", str(entry.row), f"{int(now - entry.since)} s", one_line(entry.stage))
+        ShownRow(entry.shown_status, str(entry.row), f"{int(now - entry.since)} s", one_line(entry.stage))
         for entry in sorted(running, key=lambda entry: entry.since)
     ]
     rows = [*failures, *under_way][:SHOWN_ROWS]
@@ -191,7 +208,7 @@ def map_html(view: MapView, *, has_times: bool = True, theme: Theme = "auto") ->
         words = f"{hidden:,} more row{'s' * (hidden != 1)}"
         body.append(element("tr", {"class": "more"}, element("td", {"colspan": "4"}, words)))
     table = element("table", {"aria-label": "Rows"}, element("tbody", None, joined(body)))
-    state = f"{RunStatus.of(view.status).letter} {view.status}"
+    state = run_state(view.status)
     rest = map_headline(view, has_times=has_times).removeprefix(state)
     headline = element(
         "div", {"class": f"headline status-{view.status}"}, element("span", {"class": "state"}, state), rest
@@ -233,7 +250,7 @@ def _row_of(entry: RowResult) -> int:
 def _ended_row(entry: RowResult) -> ShownRow:
     spent = duration_text(entry.duration) if entry.status != "not_started" else ""
     words = "; ".join(filter(None, (entry.mark, entry.reason)))
-    return ShownRow(entry.status, str(entry.row), spent, first_words(one_line(words), REASON_CHARS))
+    return ShownRow(entry.shown_status, str(entry.row), spent, first_words(one_line(words), REASON_CHARS))
 
 
 def _seconds(view: MapView) -> str:

@@ -19,7 +19,16 @@ from attractor_nb.errors import AttractorError, ContextValueError, OptionError, 
 from attractor_nb.logs import own_logger
 from attractor_nb.maps.row_run import RowServices, RowTask, Shipment, lost_before, run_row
 from attractor_nb.maybe_async import call
-from attractor_nb.model.events import SESSION_ENDS, Event, PipelineCompleted, PipelineFailed, StageStarted
+from attractor_nb.model.events import (
+    SESSION_ENDS,
+    Event,
+    InterviewCompleted,
+    InterviewStarted,
+    InterviewTimeout,
+    PipelineCompleted,
+    PipelineFailed,
+    StageStarted,
+)
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.redacted import MAX_DEPTH
 from attractor_nb.model.row_result import RowResult
@@ -251,6 +260,8 @@ class MapWork:
         def enter(event: Event) -> None:
             if isinstance(event, StageStarted):
                 self.view.enter(row, event.name)
+            elif isinstance(event, InterviewStarted | InterviewCompleted | InterviewTimeout):
+                self.view.ask(row, is_open=isinstance(event, InterviewStarted))
 
         return enter
 

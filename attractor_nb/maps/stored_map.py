@@ -18,7 +18,7 @@ from attractor_nb.maps.map_view import ActiveRow, MapView
 from attractor_nb.model.outcome import Usage
 from attractor_nb.model.redacted import is_reference, redacted_graph
 from attractor_nb.model.row_result import RowResult, RowStatus
-from attractor_nb.model.states import ENDED, LIVE, as_result
+from attractor_nb.model.states import ENDED, LIVE, WAITING, as_result, shown_run_status
 from attractor_nb.model.texts import suggestion
 from attractor_nb.model.vocabulary.value_forms import row_output
 from attractor_nb.redaction import redacted, redacted_value
@@ -98,7 +98,8 @@ def read_stored_map(path: Path) -> StoredMap:
         summary = found.get(entry["directory"])
         if summary is not None and summary.is_live:
             since = time.monotonic() - (time.time() - (_seconds(summary.start_time) or time.time()))
-            view.under_way[row] = ActiveRow(row, since, summary.note.removeprefix("at "))
+            stage, is_waiting = summary.note.removeprefix("at "), summary.status == WAITING
+            view.under_way[row] = ActiveRow(row, since, stage, is_waiting)
             continue
         if summary is not None and summary.status in UNREADABLE - {HALF_WRITTEN}:
             damages[entry["directory"]] = redacted(summary.note)
@@ -238,6 +239,12 @@ class RecordedRow:
     usage: Usage = field(default_factory=Usage)
     mark: str = ""  #: Mark of its result (ruling 48).
     directory: str = ""  #: Name of its run directory in the map's, or empty.
+    is_waiting: bool = False  #: A gate of it is open.
+
+    @property
+    def shown_status(self) -> str:
+        """The status that people read: ``waiting`` while a gate is open, ``paused`` for one that was paused."""
+        return WAITING if self.is_waiting else shown_run_status(self.status, self.reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +302,10 @@ def read_map_record(path: Path, stored: StoredMap | None = None) -> MapRecord:
             rows.append(_recorded(row, own, digest, stored, outputs))
         else:
             active = stored.view.under_way[number]
-            rows.append(RecordedRow(number, "running", own, digest, reason=active.stage, directory=entry["directory"]))
+            place, is_waiting = entry["directory"], active.is_waiting
+            rows.append(
+                RecordedRow(number, "running", own, digest, reason=active.stage, directory=place, is_waiting=is_waiting)
+            )
     graph: Graph | None = None
     with contextlib.suppress(AttractorError):
         graph = redacted_graph(read_definition(path, Definition).graph)

@@ -9,6 +9,7 @@ from msgspec.structs import force_setattr
 
 from attractor_nb.model.outcome import ResultMarks, Usage
 from attractor_nb.model.record import Count, Record, always
+from attractor_nb.model.states import shown_run_status
 
 RowStatus = Literal["success", "fail", "interrupted", "not_started"]
 _NOTHING: Final = Usage()
@@ -42,6 +43,11 @@ class RowResult(Record, frozen=True):
     def mark(self) -> str:
         """``simulated``, ``partly simulated``, ``pinned: NODE``; empty for a result without a mark."""
         return self.marks.words
+
+    @property
+    def shown_status(self) -> str:
+        """The status that people read: ``paused`` for a row whose run was paused, else ``status``."""
+        return shown_run_status(self.status, self.reason)
 
     @property
     def is_success(self) -> bool:

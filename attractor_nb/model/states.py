@@ -38,35 +38,94 @@ def as_result(status: str) -> str:
     return _RESULTS.get(status, status)
 
 
-def shown_status(status: str) -> str:
-    """The word that users read for a status that is recorded: a result and a list say the same of a success.
-
-    >>> shown_status("completed"), shown_status("failed"), shown_status("paused")
-    ('success', 'failed', 'paused')
-    """
-    return "success" if status == "completed" else status
-
-
+WAITING: Final = "waiting"
+"""The status of a live run while a gate of it is open."""
+ABANDONED: Final = "abandoned"
+"""The status of a run whose process died."""
 RUN_WORDS: Final = {
     "ready": "ready",
+    **dict.fromkeys(("not_started", "not started"), "ready"),
+    **dict.fromkeys(("running", "resumed", "restarted", "retrying"), "running"),
+    WAITING: "waiting",
+    PAUSED: "paused",
+    **dict.fromkeys(("interrupted", "cut off", ABANDONED), "stopped"),
+    **dict.fromkeys(("fail", "failed"), "failed"),
+    **dict.fromkeys(("success", "completed"), "completed"),
+}
+"""The words that people read for the status of a run, of a row of a map and of a child run, by its value in JSON, in
+Python and in manifests."""
+STAGE_WORDS: Final = {
+    "pending": "pending",
     "running": "running",
     "waiting": "waiting",
     "retrying": "retrying",
     "success": "success",
+    "partial_success": "partial success",
     "fail": "failed",
-    "interrupted": "stopped",
-    PAUSED: PAUSED,
+    "retry": "retry",
+    "skipped": "skipped",
+    "cached": "cached",
+    "cut off": "cut off",
 }
-"""The words that people read for the status of a run, by the value in JSON and in Python."""
+"""The words that people read for the state of a stage and the outcome of an attempt, by the value in JSON and Python.
+
+``retry`` is the outcome of an attempt that asked to be tried again; ``cached`` a success from the cache; ``cut off`` an
+attempt that did not end.
+"""
 
 
 def run_word(status: str) -> str:
-    """The word that people read for the status of a result.
+    """The word that people read for the status of a run; another text is returned as it is.
 
-    >>> run_word("fail"), run_word("interrupted"), run_word("paused")
-    ('failed', 'stopped', 'paused')
+    >>> run_word("success"), run_word("interrupted"), run_word("resumed"), run_word("damaged")
+    ('completed', 'stopped', 'running', 'damaged')
     """
     return RUN_WORDS.get(status, status)
+
+
+def stage_word(status: str) -> str:
+    """The word that people read for the state of a stage or an outcome; another text is returned as it is.
+
+    >>> stage_word("partial_success"), stage_word("fail")
+    ('partial success', 'failed')
+    """
+    return STAGE_WORDS.get(status, status)
+
+
+def shown_run_status(status: str, reason: str) -> str:
+    """The status of a run that people read: a run that stopped because it was paused has its own word.
+
+    >>> shown_run_status("interrupted", "paused"), shown_run_status("interrupted", "cancelled")
+    ('paused', 'interrupted')
+    """
+    return PAUSED if status == "interrupted" and reason == PAUSED else status
+
+
+def run_sign(status: str) -> str:
+    """The sign of the status of a run, so that it is not told by colour alone.
+
+    >>> run_sign("waiting"), run_sign("resumed")
+    ('?', '\N{BLACK CIRCLE}')
+    """
+    return NodeStatus.WAITING.letter if status == WAITING else RunStatus.of(status).letter
+
+
+def run_state(status: str) -> str:
+    """The sign and the word of the status of a run.
+
+    >>> run_state("waiting"), run_state("not_started")
+    ('? waiting', '\N{EN DASH} ready')
+    """
+    return f"{run_sign(status)} {run_word(status)}"
+
+
+def stage_state(status: str) -> str:
+    """The sign and the word of the state of a stage.
+
+    >>> stage_state("waiting"), stage_state("partial_success")
+    ('? waiting', '\N{CHECK MARK}~ partial success')
+    """
+    return f"{NodeStatus.of(status).letter} {stage_word(status)}"
 
 
 class RunStatus(StrEnum):

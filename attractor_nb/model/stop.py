@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from attractor_nb.model.states import stage_word
+
 if TYPE_CHECKING:
     from attractor_nb.model.outcome import Outcome
 
@@ -29,7 +31,7 @@ class Stop(msgspec.Struct, frozen=True):
     def words(self) -> str:
         """Place and reason in one line, without the branch."""
         if self.moment == "after":
-            status = self.outcome.status.value if self.outcome else "unknown"
+            status = stage_word(self.outcome.status) if self.outcome else "unknown"
             reason = f" ({self.outcome.failure_reason})" if self.outcome and self.outcome.failure_reason else ""
             return f"after `{self.node}`: {status}{reason}, no edge is chosen yet"
         visit = f", visit {self.visit}" if self.visit > 1 else ""

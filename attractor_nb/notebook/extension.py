@@ -64,7 +64,7 @@ _FORM: Final = ("attractor_nb.studio.edit.editor_requests", "RunForm")
 _loaded: WeakKeyDictionary[Any, Callable[[], None]] = WeakKeyDictionary()
 
 _HOSTS: Final = "attractor_nb.runtime.handles.handle"
-_STOPPED: Final = "the cell that had started it was stopped; run.resume() continues it"
+_STOPPED: Final = "the cell that had started it was stopped; run.resume() resumes it"
 
 
 def load(shell: InteractiveShell) -> None:

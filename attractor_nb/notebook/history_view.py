@@ -15,7 +15,7 @@ import traitlets
 
 from attractor_nb.errors import AttractorError, RunNotFound
 from attractor_nb.maps.compare_maps import MapComparison
-from attractor_nb.model.states import shown_status
+from attractor_nb.model.states import run_word
 from attractor_nb.notebook.rows_view import RowsRequests
 from attractor_nb.pipeline.compare import diff
 from attractor_nb.pipeline.runs import RunRow, RunTable
@@ -165,7 +165,7 @@ def _loading(row: RunRow) -> str:
 def _live_values(run: Run) -> dict[str, Any]:
     """The status of a run that was resumed here: the list of the disk is behind it for a moment."""
     status = run.status
-    return {"is_live": True, "status": shown_status(status), "mark": mark_of(status), "state": state_of(status)}
+    return {"is_live": True, "status": run_word(status), "mark": mark_of(status), "state": state_of(status)}
 
 
 def _drawn(run: Run) -> dict[str, Any]:

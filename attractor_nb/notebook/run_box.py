@@ -106,7 +106,7 @@ class RunBox(VBox):
     def _words(self) -> str:
         view = self._run.view
         summary = run_summary(view, self._run.graph, name=name_of(self._run), has_times=view.status.is_ended)
-        return redacted(summary.replace(view.status, "waiting", 1) if self.gates.is_waiting else summary)
+        return redacted(summary)
 
     def _write(self) -> None:
         """Write the line, and have a step for each stage that has ended."""

@@ -176,7 +176,7 @@ class InspectorActions:
     def _rewind(self, node: str, visit: int | None) -> dict[str, str]:
         title = f"Rewound to before {node}" + (f", visit {visit}" if visit else "")
         self.run = self._begin(title, lambda: self.run.rewind(node, visit))
-        return {"words": f"{title}: the run continues.", "call": f"run = {load_call(self.run.logs_root)}"}
+        return {"words": f"{title}: the run is resumed.", "call": f"run = {load_call(self.run.logs_root)}"}
 
     def _pin(self, node: str, visit: int | None) -> dict[str, str]:
         known, latest, _ = self._known(node, visit, "")

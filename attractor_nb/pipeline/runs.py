@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Never, overload
 
 from attractor_nb.engine.time_limits import SystemClock
 from attractor_nb.errors import OptionError
+from attractor_nb.model.states import run_word
 from attractor_nb.pipeline.methods.resume_row import Resumable
 from attractor_nb.runtime.prepare.run_options import as_path, given_options
 from attractor_nb.runtime.workspace.worktree import worktrees_in
@@ -226,8 +227,8 @@ class RunTable(DisplayedTable, Sequence[RunRow]):
         stopped = next((index for index, row in enumerate(self) if row.is_resumable and not row.is_map), None)
         if stopped is None:
             return []
-        status, place = self[stopped].status, self[stopped].logs_root.as_posix()
-        return [f'row {stopped} is {status}; continue with Run.load("{place}").resume()']
+        status, place = run_word(self[stopped].status), self[stopped].logs_root.as_posix()
+        return [f'row {stopped} is {status}; resume it with Run.load("{place}").resume()']
 
 
 def runs(base: str | Path = DEFAULT_RUNS_BASE) -> RunTable:

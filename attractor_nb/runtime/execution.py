@@ -16,7 +16,7 @@ from attractor_nb.engine.event_stream import EventFeed, EventStream
 from attractor_nb.errors import NoSuchGate, RunInterrupted, RunNotFound
 from attractor_nb.lazy_imports import later
 from attractor_nb.model.events import PipelineRewound
-from attractor_nb.model.states import RunStatus, recorded_status, shown_status
+from attractor_nb.model.states import RunStatus, recorded_status, run_word
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.handles.handle import SLICE_SECONDS, Handle, HandleJob
 from attractor_nb.runtime.handles.presenters import name_of
@@ -219,7 +219,7 @@ class Execution(DisplayedPicture, Handle[RunResult]):
 
         It is a text, and a notebook shows it as tables.
         """
-        facts = {"run": self.id, "directory": str(self.logs_root), "status": shown_status(self.status)}
+        facts = {"run": self.id, "directory": str(self.logs_root), "status": run_word(self.status)}
         if mark := self.mark:
             facts["mark"] = mark
         if workdir := worktree.place_facts(self.logs_root).get("workdir"):
@@ -283,7 +283,7 @@ class Execution(DisplayedPicture, Handle[RunResult]):
             AlreadyAnswered: Another answer came first.
         """
         if self._gates is None:
-            raise NoSuchGate(f"no gate `{gate}` is waiting: this run was loaded", hint="continue it: run.resume()")
+            raise NoSuchGate(f"no gate `{gate}` is waiting: this run was loaded", hint="resume it: run.resume()")
         answered = self._gates.answer(gate, choice, text=text, form=form, answered_by=answered_by)
         self._known_gates.add(answered.id)
         return answered
@@ -310,7 +310,7 @@ class Execution(DisplayedPicture, Handle[RunResult]):
             left = SLICE_SECONDS if give_up is None else min(SLICE_SECONDS, give_up - time.monotonic())
             if self._gates is None or is_over or left <= 0:
                 what = f"gate `{gate}` was not" if gate else "no gate was"
-                raise NoSuchGate(f"{what} reached; the run is {self.status}")
+                raise NoSuchGate(f"{what} reached; the run is {run_word(self.status)}")
             self._gates.wait(left)
 
     def _found_gate(self, gate: str, *, is_over: bool) -> Gate | None:

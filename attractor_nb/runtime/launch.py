@@ -169,7 +169,7 @@ def _refuse_interrupted(interrupt: HeldInterrupt, start: RunStart) -> None:
     if not interrupt.is_noted:
         return
     if start.sequence:
-        raise RunInterrupted("the run was stopped before it continued", hint="resume it again")
+        raise RunInterrupted("the run was stopped before it was resumed", hint="resume it again")
     raise RunInterrupted("the run was stopped before it began; no stage of it was run", hint="start it anew")
 
 

@@ -93,7 +93,7 @@ def _answer_to(asked: InterviewStarted, choice: str, text: str, answered_by: str
     if asked.deadline is not None and now >= asked.deadline:
         raise AnswerRefused(
             f"the time of gate `{asked.stage}` has run out",
-            hint="attractor-nb resume RUN_DIR continues with the timeout rule of the gate",
+            hint="attractor-nb resume RUN_DIR resumes the run with the timeout rule of the gate",
         )
     question = question_of(asked)
     answer = check_answer(question, replace(given_answer(question, choice, text), answered_by=answered_by))

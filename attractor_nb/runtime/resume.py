@@ -104,7 +104,7 @@ def continue_run(
         return continue_legacy(pipeline, plan, logs_root, options, seams)
     if options.durability == "none":
         raise OptionError(
-            'a run continues in its directory, and durability="none" keeps none', hint='use durability="fast"'
+            'a run is resumed in its directory, and durability="none" keeps none', hint='use durability="fast"'
         )
     check_own_source(pipeline, logs_root, on_graph_change)
     check_trust(pipeline, options, logs_root, recorded)
@@ -192,7 +192,7 @@ def _elsewhere(facts: Mapping[str, Any], place: Mapping[str, Any]) -> str:
     """A warning that a run without its own place resumes in another working directory; else empty."""
     before, now = facts.get("workdir"), place.get("workdir")
     if before and now and before != now and not facts.get("isolation"):
-        return f"the run worked in {before} before, and continues in {now}"
+        return f"the run worked in {before} before, and is resumed in {now}"
     return ""
 
 
@@ -202,7 +202,7 @@ def _stored_goes_on(pipeline: Definition, logs_root: Path) -> str:
     if path is None:
         return ""
     return (
-        f"{path} has changed since this run began, or a file of its texts: the run continues with the "
+        f"{path} has changed since this run began, or a file of its texts: the run is resumed with the "
         'graph stored in its directory; to use the edited one, resume with it and on_graph_change="accept"'
     )
 
@@ -368,7 +368,7 @@ def check_fork(
 def check_end(plan: Plan, stored: StoredRun, state: RunState) -> None:
     """Refuse a run that has ended."""
     if state.ended == "completed":
-        raise RunError("the run has succeeded; there is nothing to resume", hint=_how_to_go_back(plan, stored, state))
+        raise RunError("the run has completed; there is nothing to resume", hint=_how_to_go_back(plan, stored, state))
     if state.ended == "failed" and not state.is_resumable:
         raise RunError(
             f"the run has failed permanently: {state.reason}",
@@ -435,7 +435,7 @@ def check_graph(plan: Plan, stored: StoredRun, state: RunState, on_graph_change:
     missing = [name for name in (state.next_node,) if name and name not in plan.nodes]
     if missing:
         raise GraphChanged(
-            f"the run continues at {missing[0]}, which the graph does not have",
+            f"the run would resume at {missing[0]}, which the graph does not have",
             hint="resume with the graph that ran: its text is pipeline.dot in the run directory",
         )
     if not ran or ran == plan.graph.content_hash or on_graph_change == "accept":

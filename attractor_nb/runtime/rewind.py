@@ -154,7 +154,7 @@ def check_still_counts(stored: StoredRun) -> None:
     if _leads_to(stored, events) and not _leads_to(stored, counted_events(events)):
         raise RunError(
             f"{stored.logs_root} was set aside: the run was rewound to before it, in {before}",
-            hint=f"continue there: attractor-nb resume {before}",
+            hint=f"resume there: attractor-nb resume {before}",
         )
 
 

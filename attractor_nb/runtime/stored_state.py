@@ -364,8 +364,8 @@ def with_recorded_bounds(options: RunOptions, manifest: Mapping[str, Any]) -> Ru
 
 _OWN = {
     "params": "start a new run for other values: pipeline.run(params=…)",
-    "logs_root": "leave it out: a run continues in its own directory",
-    "runs_dir": "leave it out: a run continues in its own directory",
+    "logs_root": "leave it out: a run is resumed in its own directory",
+    "runs_dir": "leave it out: a run is resumed in its own directory",
 }
 
 

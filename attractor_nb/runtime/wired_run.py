@@ -173,7 +173,7 @@ def _repeated(look: Callable[[], bool], seconds: float) -> Generator[None]:
 # The gates of all runs that are under way in this process, for callers that show or answer them together.
 
 LOGGER = own_logger(__name__)
-ENDED: Final = "the run has ended; if it was interrupted, run.resume() continues it"
+ENDED: Final = "the run has ended; if it was stopped, run.resume() resumes it"
 Listener = Callable[["Execution", "Gate | None", "Event | None"], None]
 """Told of a run, one of its gates, and what became of it (``Gates.on_change``); no gate: the run ended."""
 

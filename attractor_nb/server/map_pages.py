@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.errors import RunNotFound
+from attractor_nb.model.states import run_word
 from attractor_nb.server.request_words import reason_in_requests
 from attractor_nb.server.server_runs import row_id
 from attractor_nb.storage.map_directory import EVALUATION_NAME, MAP_NAME, is_evaluation, is_map
@@ -113,6 +114,7 @@ def _read(map_id: str, place: Path) -> MapPage:
     page = evaluation.page(key_of=key_of)
     view = record.view
     if not view.is_ended or evaluation.map.unfinished:
-        status = f"{'interrupted' if view.is_ended else view.status}   {view.ended_count:,} of {view.row_count:,} runs"
+        word = run_word("interrupted" if view.is_ended else view.status)
+        status = f"{word}   {view.ended_count:,} of {view.row_count:,} runs"
         page = replace(page, line="\n".join(filter(None, (page.line, "   ".join(filter(None, (status, view.reason)))))))
     return MapPage(page, record, evaluation)

@@ -24,11 +24,11 @@ from attractor_nb.model.events import (
     StageEnd,
     StageStarted,
 )
+from attractor_nb.model.states import ABANDONED
 from attractor_nb.server.event_channel import EventReader, Recorded
 from attractor_nb.server.replies import Problem
 from attractor_nb.server.run_service import WAITS, RunService
 from attractor_nb.storage.log.lock import read_owner
-from attractor_nb.storage.manifest_file import ABANDONED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -81,8 +81,8 @@ _WORDS: Final = RemedyWords(_CALLS, setting_of(_MEMBERS), _member)
 def in_requests(remedy: str) -> str:
     """A remedy that names Python, in requests.
 
-    >>> in_requests("continue it: run.resume()")
-    'continue it: POST /pipelines/{id}/resume'
+    >>> in_requests("resume it: run.resume()")
+    'resume it: POST /pipelines/{id}/resume'
     >>> in_requests('or say on_graph_change="accept" or "warn"')
     'or say "on_graph_change": "accept" or "warn"'
     """

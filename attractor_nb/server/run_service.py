@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.engine.time_limits import SystemClock, SystemRandomness
 from attractor_nb.errors import AttractorError, RunError
+from attractor_nb.model.states import ABANDONED, run_word
 from attractor_nb.model.vocabulary.isolation import WORKSPACE
 from attractor_nb.pipeline.run import Run
 from attractor_nb.runtime.workspace.worktree import place_facts
@@ -23,7 +24,6 @@ from attractor_nb.server.requests import Fork, Resumption, Submission
 from attractor_nb.server.server_runs import StartedRuns, is_row, locked_elsewhere, run_place, way_to_resume
 from attractor_nb.source import SourceText
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME
-from attractor_nb.storage.manifest_file import ABANDONED
 from attractor_nb.storage.run_directory import new_run_directory, run_directory_name
 from attractor_nb.storage.run_index import list_runs
 from attractor_nb.storage.run_listing import RunSummary, summarize
@@ -229,7 +229,7 @@ class RunService:
         summary = self.summary(run_id)
         if summary.is_live:
             raise locked_elsewhere(run_id, summary.owner)
-        raise RunError(f"pipeline {run_id} is {summary.status}", hint="only an active run can be stopped")
+        raise RunError(f"pipeline {run_id} is {run_word(summary.status)}", hint="only an active run can be stopped")
 
     def close(self) -> None:
         """Stop all runs of this process, in order: each can be resumed."""

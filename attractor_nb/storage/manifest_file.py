@@ -28,7 +28,7 @@ from attractor_nb.model.events import (
 )
 from attractor_nb.model.outcome import Answers, ResultMarks, StandIn, Usage
 from attractor_nb.model.record import Count, Record, no_values
-from attractor_nb.model.states import LIVE, RecordedStatus
+from attractor_nb.model.states import ABANDONED, LIVE, WAITING, RecordedStatus
 from attractor_nb.storage.files.atomic import read_plain_file
 from attractor_nb.storage.log.event_lines import decode_line, token_of
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME, MAX_LOG_BYTES
@@ -184,12 +184,10 @@ class Manifest(Record, frozen=True):
 
 # The status of a run, by its manifest, or by its log where the manifest was never finished. Reads only the log's end.
 
-ABANDONED = "abandoned"
 DAMAGED = "damaged"
 GOES_ON = frozenset({"interrupted", "paused", ABANDONED})
 """Statuses of a run that a resume continues."""
 RESTARTED = "restarted"
-WAITING = "waiting"
 UNDER_WAY = LIVE | {WAITING}
 """Statuses of a run that a process works on."""
 _MAX_RESTART_HOPS = 10_000

@@ -227,7 +227,7 @@ def map_is_no_run(path: Path) -> RunNotFound:
     return RunNotFound(
         f"{path} is {kind}, and not the run of one of its rows",
         hint=f"a row is a run of its own, such as {path}/{row_name(0)}; `attractor-nb watch` and `doctor` show "
-        f"the map, `attractor-nb {word} --resume` and {continue_call(path, 'directory')} continue it",
+        f"the map, `attractor-nb {word} --resume` and {continue_call(path, 'directory')} resume it",
     )
 
 

@@ -28,7 +28,7 @@ import msgspec
 from attractor_nb.errors import OptionError, StorageError
 from attractor_nb.gc_pause import gc_paused
 from attractor_nb.model.outcome import ResultMarks, Usage, usage_problem
-from attractor_nb.model.states import PAUSED
+from attractor_nb.model.states import PAUSED, WAITING
 from attractor_nb.platforms import O_CLOEXEC, O_DIRECTORY, check_posix
 from attractor_nb.redaction import may_hold, redacted_value
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX, read_plain_file, write_whole
@@ -36,7 +36,6 @@ from attractor_nb.storage.files.disk import Disk, storage_error
 from attractor_nb.storage.files.strict_json import json_bytes, read_json
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME
 from attractor_nb.storage.log.lock import is_owned
-from attractor_nb.storage.manifest_file import WAITING
 from attractor_nb.storage.map_directory import MAP_NAME, row_number
 from attractor_nb.storage.run_directory import SOURCE_NAME
 from attractor_nb.storage.run_listing import (

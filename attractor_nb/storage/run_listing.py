@@ -22,7 +22,7 @@ from attractor_nb.languages.condition.parser import value_text
 from attractor_nb.model.events import PipelineRestarted, PipelineStarted, StageStarted
 from attractor_nb.model.outcome import ResultMarks, Usage
 from attractor_nb.model.redacted import is_reference
-from attractor_nb.model.states import ENDED, LIVE
+from attractor_nb.model.states import ABANDONED, ENDED, LIVE, WAITING
 from attractor_nb.model.texts import shown
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.checkpoint_file import CHECKPOINT_NAME, find_legacy_checkpoints, read_checkpoint
@@ -34,13 +34,11 @@ from attractor_nb.storage.log.event_lines import decode_line
 from attractor_nb.storage.log.event_log import EVENT_LOG_NAME, REPLACEMENT_NAME, read_log
 from attractor_nb.storage.log.lock import LOCK_NAME, OwnerLock, is_owned, read_owner
 from attractor_nb.storage.manifest_file import (
-    ABANDONED,
     DAMAGED,
     GOES_ON,
     MANIFEST_NAME,
     RESTARTED,
     UNDER_WAY,
-    WAITING,
     CurrentStatus,
     asking_stages,
     current_status,
@@ -428,6 +426,8 @@ def _news(current: CurrentStatus, asking: Sequence[str]) -> str:
     if current.status == "completed":
         return ""
     reason = str(current.manifest.get("reason", ""))
+    if current.status == ABANDONED:
+        return reason or "its process ended"
     return "" if reason in {"paused", "cancelled"} else reason
 
 

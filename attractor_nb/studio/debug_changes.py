@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from attractor_nb.decisions.breakpoints import AFTER_MOMENT, BEFORE_MOMENT
 from attractor_nb.decisions.log_folds import Overrides, check_key
 from attractor_nb.errors import OptionError, RunError
+from attractor_nb.model.states import stage_word
 from attractor_nb.model.texts import did_you_mean
 from attractor_nb.model.vocabulary.shapes import FUNCTION_TYPE
 from attractor_nb.runtime.execution import Execution, kept_options
@@ -53,8 +54,7 @@ class Stops:
         """The engine's part."""
         if self._debugging is None:
             raise RunError(
-                f"run {self._run.id} was loaded, and is not active here",
-                hint="continue it: run.resume(breakpoints=[…])",
+                f"run {self._run.id} was loaded, and is not active here", hint="resume it: run.resume(breakpoints=[…])"
             )
         return self._debugging
 
@@ -222,7 +222,7 @@ class Changing(Stops):
         """The replacements of nodes' executions, in words by node."""
         overrides = Overrides() if self._debugging is None else self._debugging.overrides
         pins = {**overrides.pins, **kept_options(self._run).pins}
-        pinned = {node: f"pinned to {pin.outcome.status.value}" for node, pin in pins.items()}
+        pinned = {node: f"pinned to {stage_word(pin.outcome.status)}" for node, pin in pins.items()}
         return {**pinned, **dict.fromkeys(overrides.mocks, "mocked")}
 
     @property

@@ -19,6 +19,7 @@ from attractor_nb.engine.debug_control import DESK_SLICE_SECONDS, Debugging, Pau
 from attractor_nb.errors import AttractorError, OptionError, RunError
 from attractor_nb.handlers.codergen import task_of
 from attractor_nb.model.bounded_json import read_bounded_json
+from attractor_nb.model.states import stage_word
 from attractor_nb.model.vocabulary.variables import lookup_in, rendered
 from attractor_nb.redaction import redacted_value
 from attractor_nb.runtime.fork import fork_run
@@ -216,8 +217,8 @@ class Rerun:
         return "\n".join(lines)
 
     def __str__(self) -> str:
-        before = "never ended" if self.before is None else str(self.before.status)
-        words = f"{self.node}, visit {self.visit}, once more: {self.outcome.status}, before {before}"
+        before = "never ended" if self.before is None else stage_word(self.before.status)
+        words = f"{self.node}, visit {self.visit}, once more: {stage_word(self.outcome.status)}, before {before}"
         if reason := self.outcome.failure_reason:
             words += f"\nreason: {reason}"
         if self.response == self.response_before:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor_nb.decisions.history.looping import LoopReport, explain_looping
 from attractor_nb.errors import OptionError
 from attractor_nb.model.events import PipelineRewound
+from attractor_nb.model.states import run_word, stage_word
 from attractor_nb.model.texts import did_you_mean
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.past import RunHistory, read_history
@@ -104,7 +105,7 @@ class PathExplanation(DisplayedTable):
             name = step.node + (f" (visit {step.visit})" if step.visit > 1 else "")
             name += f" in {step.branch}" if step.branch else ""
             why = step.words.partition(": ")[2] if step.target else step.words
-            rows.append([str(number), name, step.status, step.target or "-", why])
+            rows.append([str(number), name, stage_word(step.status), step.target or "-", why])
             states.append({"success": "ok", "fail": "error"}.get(step.status, "warn"))
         notes = [f"{step.node}, visit {step.visit}: {step.mismatch}" for step in self.steps if step.mismatch]
         if len(self.steps) > MAX_LINES:
@@ -207,7 +208,5 @@ def _ending(run: Execution) -> str:
     view = run.view
     if not run.is_done:
         return "the run is still active"
-    reason = f": {view.reason}" if view.reason else ""
-    return {"success": "the run succeeded", "fail": f"the run failed{reason}"}.get(
-        view.status.value, f"the run stopped{reason}"
-    )
+    reason = f": {view.reason}" if view.reason and not view.is_paused else ""
+    return f"the run {run_word(view.shown_status)}{reason}"

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from attractor_nb.decisions.replays.cache_keys import RunPaths
 from attractor_nb.errors import AttractorError, OptionError
 from attractor_nb.extras import install_command, missing_packages
-from attractor_nb.model.states import NodeStatus, row_look
+from attractor_nb.model.states import row_look, stage_state
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.past import read_history
 from attractor_nb.runtime.prepare.run_options import as_path
@@ -249,12 +249,11 @@ def stages_table(stages: Iterable[Mapping[str, Any]]) -> Table:
 def _row(stage: Mapping[str, Any]) -> tuple[str, ...]:
     status = str(stage.get("status", ""))
     visit = stage.get("visit") or 1
-    letter = NodeStatus.of(status).letter if status else ""
     text = stage.get("reason") or stage.get("response") or stage.get("notes") or ""
     why: Mapping[str, Any] = stage.get("why_next") or {}
     return (
         f"{stage['node']}" + (f", visit {visit}" if visit > 1 else ""),
-        f"{letter} {status.replace('_', ' ')}".strip(),
+        stage_state(status) if status else "",
         str(len(stage.get("attempts", ())) or 1),
         str(stage.get("usage_words", "")),
         _cut(str(text)),

@@ -114,6 +114,8 @@ color:var(--dim)}
 &.attractor-map table .status-running .state,& .status-running .state{color:var(--running-line)}
 &.attractor-map table .status-success .state,& .status-success .state{color:var(--success-line)}
 &.attractor-map table .status-fail .state,& .status-fail .state{color:var(--fail-line)}
+&.attractor-map table :is(.status-waiting,.status-paused,.status-interrupted) .state,
+& :is(.status-waiting,.status-paused,.status-interrupted) .state{color:var(--waiting-line)}
 &.attractor-map table .status-fail .words{color:var(--fail-line)}
 """
 

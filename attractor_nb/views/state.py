@@ -20,7 +20,7 @@ from attractor_nb.model.events import (
     ToolCallEnded,
 )
 from attractor_nb.model.outcome import Usage
-from attractor_nb.model.states import PAUSED, NodeStatus, RunStatus
+from attractor_nb.model.states import PAUSED, WAITING, NodeStatus, RunStatus, run_word, shown_run_status
 from attractor_nb.redaction import redacted
 
 if TYPE_CHECKING:
@@ -262,10 +262,14 @@ class ChildView(Struct):
         """The state of the child run, in a few words."""
         view = self.view
         count = f"{view.stages} stage{'s' * (view.stages != 1)}"
+        word = run_word(view.shown_status)
         if view.status.is_ended:
-            return f"{view.status}, {count}" if view.stages else str(view.status)
+            return f"{word}, {count}" if view.stages else word
         active = view.active_nodes
-        return f"at {active[-1]}, {count}" if active else f"{view.status}, {count}"
+        return f"at {active[-1]}, {count}" if active else f"{word}, {count}"
+
+
+_NOTED_ITEMS: Final = (RunStatus.FAIL, RunStatus.INTERRUPTED)
 
 
 class ItemsView(Struct):
@@ -284,9 +288,8 @@ class ItemsView(Struct):
         '3 of 40, 1 failed, 1 stopped'
         """
         parts = [f"{len(self.ended)} of {self.total}"]
-        for status, word in ((RunStatus.FAIL, "failed"), (RunStatus.INTERRUPTED, "stopped")):
-            if count := sum(one is status for one in self.ended.values()):
-                parts.append(f"{count} {word}")
+        counts = [(sum(one is status for one in self.ended.values()), status) for status in _NOTED_ITEMS]
+        parts += [f"{count} {run_word(status)}" for count, status in counts if count]
         return ", ".join(parts)
 
 
@@ -336,6 +339,20 @@ class RunView(Struct):
     def is_paused(self) -> bool:
         """True if it was paused, after a number of stages or at a gate."""
         return self.status is RunStatus.INTERRUPTED and self.reason == PAUSED
+
+    @property
+    def is_waiting(self) -> bool:
+        """True while a person is waited for, in the run or in a child run of it."""
+        if self.status.is_ended:
+            return False
+        return any(state.status is NodeStatus.WAITING for state in self.nodes.copy().values()) or any(
+            child.view.is_waiting for child in self.children.copy().values()
+        )
+
+    @property
+    def shown_status(self) -> str:
+        """The status that people read: ``waiting`` and ``paused`` are none of ``status``."""
+        return WAITING if self.is_waiting else shown_run_status(self.status, self.reason)
 
     @property
     def active_nodes(self) -> tuple[str, ...]:

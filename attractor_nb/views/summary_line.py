@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.decisions.bounds import MAP_BOUNDS
 from attractor_nb.model.child import CHILD_SEPARATOR
-from attractor_nb.model.states import PAUSED, NodeStatus, RunStatus, run_word
+from attractor_nb.model.states import WAITING, NodeStatus, RunStatus, run_state
 from attractor_nb.views.state import RunView, so_far
 from attractor_nb.views.table import one_line
 
@@ -32,8 +32,7 @@ def run_summary(
         has_usage: Show tokens and cost.
     """
     is_paused = view.is_paused
-    word = run_word(PAUSED if is_paused else view.status)
-    parts = [f"{view.status.letter} {word}", f"{view.stages} stage{'s' * (view.stages != 1)}"]
+    parts = [run_state(view.shown_status), f"{view.stages} stage{'s' * (view.stages != 1)}"]
     if has_times:
         parts.append(duration_text(view.duration))
     if has_times or has_usage:
@@ -52,11 +51,11 @@ def run_summary(
 
 
 def _next_step(view: RunView, graph: Graph, name: str, handle: str) -> str:
-    """The call that shows the last result after the end, or that continues the run; empty for none."""
+    """The call that shows the last result after the end, or that resumes the run; empty for none."""
     if view.status is RunStatus.INTERRUPTED or view.bound in MAP_BOUNDS:  # a row alone has none of these
-        return f"continue with {handle}.resume()"
+        return f"resume with {handle}.resume()"
     if view.bound:
-        return f"continue with {handle}.resume({view.bound}=…)"
+        return f"resume with {handle}.resume({view.bound}=…)"
     if not view.status.is_ended:
         return ""
     wanted = {NodeStatus.FAIL} if view.status is RunStatus.FAIL else set(NodeStatus)
@@ -170,7 +169,7 @@ def status_line(view: RunView, graph: Graph, *, started: float, now: float) -> d
     line: dict[str, Any] = {"status": view.status.value, "at": round(now, 3)}
     active = view.active_nodes
     if view.status.is_ended:
-        line["is_ended"] = True
+        line |= {"is_ended": True, **({"is_paused": True} if view.is_paused else {})}
         line["elapsed"] = round(view.duration, 3)
         if view.status is not RunStatus.SUCCESS:
             line["node"] = view.next_node or view.reason
@@ -181,7 +180,7 @@ def status_line(view: RunView, graph: Graph, *, started: float, now: float) -> d
     if active and not view.status.is_ended:
         shown = next((name for name in active if view.nodes[name].status is NodeStatus.WAITING), active[-1])
         state = view.nodes[shown]
-        line["status"] = state.status.value
+        line["status"] = WAITING if view.is_waiting else state.status.value
         line["node"] = shown
         if len(active) > 1:
             line["more"] = len(active) - 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Self
 
 from attractor_nb.model.redacted import redacted_graph
-from attractor_nb.model.states import NodeStatus
+from attractor_nb.model.states import NodeStatus, stage_state, stage_word
 from attractor_nb.views.display import Displayed
 from attractor_nb.views.drawings.drawing import AGAIN, TIMES, bound_text, detail_of
 from attractor_nb.views.state import AttemptSpending, EdgeState, NodeState, RunView
@@ -121,7 +121,7 @@ def attempt_rows(view: RunView) -> list[list[str]]:
 
 def _attempts(name: str, spent: Sequence[AttemptSpending]) -> list[list[str]]:
     return [
-        [name, str(entry.visit), str(entry.attempt), entry.status, ", ".join(usage_words(entry.usage))]
+        [name, str(entry.visit), str(entry.attempt), stage_word(entry.status), ", ".join(usage_words(entry.usage))]
         for entry in spent
     ]
 
@@ -177,7 +177,7 @@ def _route_text(edge: Edge, passes: int) -> str:
 
 
 def _state_text(state: NodeState) -> str:
-    parts = [state.status.letter, state.status.replace("_", " ")]
+    parts = [stage_state(state.status)]
     if state.attempt > 1:
         parts.append(f"{TIMES}{state.attempt}")
     if state.visits > 1:

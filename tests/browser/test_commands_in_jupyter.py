@@ -62,7 +62,7 @@ def test_a_key_runs_the_pipeline_in_a_cell_beneath_and_the_next_time_in_the_same
         "() => [...[...jupyterapp.shell.widgets('main')][0].content.model.cells].at(-1).executionCount > 3"
     )
     assert len(typed.script(SOURCES)) == 3
-    typed.wait_for_text("success")
+    typed.wait_for_text("completed")
 
 
 def test_what_the_user_wrote_into_the_running_cell_stays(typed):

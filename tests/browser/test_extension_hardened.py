@@ -97,10 +97,10 @@ def test_two_labs_over_one_folder_show_the_same_questions_and_either_answers_the
         card.get_by_role("button", name="Approve").wait_for()
         there.page.screenshot(path=str(pictures / "extension-second-lab.png"))
         card.get_by_role("button", name="Approve").click()  # the run works in the server of the first
-        panels[1].locator("[data-run=shared]", has_text="success").wait_for()
+        panels[1].locator("[data-run=shared]", has_text="completed").wait_for()
         card.wait_for(state="detached")
         here.page.bring_to_front()
-        panels[0].locator("[data-run=shared]", has_text="success").wait_for()
+        panels[0].locator("[data-run=shared]", has_text="completed").wait_for()
         asked.wait_for(state="detached")
         assert here.our_errors == []
         assert there.our_errors == []

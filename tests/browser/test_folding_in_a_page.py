@@ -73,7 +73,7 @@ def test_a_group_folds_by_a_click_to_one_box_that_says_how_its_nodes_stand(open_
     view.shoot(f"folding_{direction}")
     set_node(view, "passed", status="fail")
     assert "state-fail" in box.get_attribute("class").split()
-    assert "1 fail, 1 success" in box.get_attribute("aria-label")
+    assert "1 failed, 1 success" in box.get_attribute("aria-label")
     box.click()
     assert view.page.locator(".ad-group").count() == 0
     assert view.page.locator("[data-node=check].state-success").is_visible()

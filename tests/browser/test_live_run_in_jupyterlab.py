@@ -181,4 +181,4 @@ def test_it_works_the_same_in_notebook_7(make_server, write_notebook, tmp_path):
         notebook = browser.open("demo.ipynb")
         notebook.run_all()
         notebook.click("Approve")
-        expect(notebook.page.locator(".jp-Notebook")).to_contain_text("✓ success", use_inner_text=True)
+        expect(notebook.page.locator(".jp-Notebook")).to_contain_text("✓ completed", use_inner_text=True)

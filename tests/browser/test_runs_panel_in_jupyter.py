@@ -71,7 +71,7 @@ def test_the_list_of_runs_is_in_sight_below_questions_that_fold(panel):
 
 def test_runs_are_listed_and_found_by_words(panel):
     _, _, frame = panel
-    assert "success" in frame.locator("[data-run=panel-alpha]").inner_text()
+    assert "completed" in frame.locator("[data-run=panel-alpha]").inner_text()
     frame.get_by_label("Filter runs").fill("gamma paused")
     frame.locator("[data-run=panel-alpha]").wait_for(state="detached")
     assert frame.locator(".ap-side-run").count() == 1
@@ -99,7 +99,7 @@ def test_a_question_is_counted_told_of_and_answered_in_place(panel, pictures):
         page.locator(f'.lm-TabBar-tab[data-attractor-count="{others}"]').wait_for()
     else:
         page.locator(f".lm-TabBar-tab{COUNT}").wait_for(state="detached")
-    frame.locator("[data-run=panel-gamma]", has_text="success").wait_for()
+    frame.locator("[data-run=panel-gamma]", has_text="completed").wait_for()
 
 
 def test_a_run_that_fails_elsewhere_is_told_of_and_shown(panel, lab):
@@ -168,7 +168,7 @@ def test_the_tab_of_a_run_replays_it_and_compares_it_with_another(panel, picture
     compared.locator(".ac-visit-title", has_text="the same in both").wait_for()
     assert tab.get_by_text("A is this run, B is panel-beta.").count() == 1
     choice.select_option("panel-gamma")
-    compared.locator(".ac-run", has_text="interrupted").wait_for()
+    compared.locator(".ac-run", has_text="stopped").wait_for()
     for theme in ("Light", "Dark"):
         page.evaluate(
             "theme => { jupyterapp.commands.execute('apputils:change-theme', { theme }); }", f"JupyterLab {theme}"
@@ -206,7 +206,7 @@ def test_the_panel_stands_beside_a_notebook_and_answers_in_place(jupyter, open_n
         expect(card.get_by_role("button", name="Approve")).to_be_visible()
         page.screenshot(path=str(pictures / f"panel-beside-{jupyter.app}.png"))
         card.get_by_role("button", name="Approve").click()
-        expect(row).to_contain_text("success")
+        expect(row).to_contain_text("completed")
         expect(run.locator("[data-node=done].state-success")).to_be_visible()
 
 
@@ -225,7 +225,7 @@ def test_a_question_of_a_kernel_is_answered_in_the_panel(jupyter, open_notebook,
     card.get_by_role("button", name="Approve").click()
     expect(notebook.page.locator(".jp-Cell-outputArea").last).to_contain_text("'success'")
     expect(card).to_have_count(0)
-    expect(frame.locator("[data-run=panel-kernel]", has_text="success")).to_be_visible()
+    expect(frame.locator("[data-run=panel-kernel]", has_text="completed")).to_be_visible()
 
 
 def test_panel_and_run_speak_as_the_translator_of_jupyterlab_does(panel):

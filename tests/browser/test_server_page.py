@@ -193,7 +193,7 @@ def test_a_gate_is_answered_in_the_page_while_the_command_line_watches(driver, s
         page.locator("[data-node=plan].state-success").click()
         page.locator(".al-inspector .pr-shown", has_text="Plan it: A small, safe change").wait_for()
         page.screenshot(path=str(pictures / "page_run_light.png"))
-        assert page.title() == "Review of one change: waits for an answer · attractor_nb"
+        assert page.title() == "Review of one change: waiting · attractor_nb"
 
         with watching(server, run) as ended:
             page.locator(".ag-card").get_by_role("button", name="Approve").click()
@@ -408,7 +408,7 @@ def test_the_page_of_a_map_follows_its_rows_while_they_are_written(driver, serve
 
             page.locator("tr[data-run=live]").click()
             choice("running 1").wait_for()
-            choice("not started 2").wait_for()
+            choice("ready 2").wait_for()
             page.evaluate("() => { window.isTheSamePage = true; }")
             steps.release()
             choice("success 1").wait_for()

@@ -25,7 +25,7 @@ def test_the_answer_is_recorded_and_the_resume_goes_on_with_it(command, waiting,
     ended = command("answer", waiting, "gate", choice)
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.splitlines()[0] == "✓ gate: Approve"
-    assert "continue the run with `attractor-nb resume out`" in ended.out
+    assert "resume the run with `attractor-nb resume out`" in ended.out
     assert types(waiting) == [*before, "InterviewCompleted"]
 
     resumed = command("resume", "out", "--gates", "refuse", "--json")
@@ -104,7 +104,7 @@ def test_a_run_that_somebody_works_at_is_handed_the_answer(command, sources):
     assert (refused.code, "Approve" in refused.err) == (2, True)
     ended = command("answer", "out", "gate", "A")
     assert (ended.code, ended.out.splitlines()[0]) == (0, "✓ gate: Approve")
-    assert ended.out.splitlines()[1].endswith("its process continues the run")
+    assert ended.out.splitlines()[1].endswith("the process of the run receives it")
     assert run.result(60).status == "success"
     assert command("answer", "out", "gate", "A").code == 2
 

@@ -10,7 +10,7 @@ def test_a_second_run_takes_its_stages_from_the_cache_and_says_so(command, sourc
     (line,) = [line for line in second.err.splitlines() if "write" in line]
     assert line.startswith("⚡")
     assert "(cached)" in line
-    assert second.out.startswith("✓ success   3 stages")
+    assert second.out.startswith("✓ completed   3 stages")
     assert "1 cached" in second.out
 
 

@@ -15,8 +15,8 @@ PYTHON = re.compile(r'\b(?:run|pipeline|Run|Pipeline)\b\.?\w*\(|\w+=(?:True|\[|\
     ("python", "words"),
     [
         ('pipeline.dot, or say on_graph_change="accept" or "warn"', "or say --on-graph-change accept or warn"),
-        ("continue it: run.resume()", "continue it: `attractor-nb resume DIR`"),
-        ('continue with Run.load("kept").resume()', "continue with `attractor-nb resume DIR`"),
+        ("resume it: run.resume()", "resume it: `attractor-nb resume DIR`"),
+        ('resume with Run.load("kept").resume()', "resume with `attractor-nb resume DIR`"),
         (
             "continue from an earlier stage: run.rewind(node), or run.fork(node)",
             "`attractor-nb resume DIR --from NODE`, or",

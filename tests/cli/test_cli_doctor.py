@@ -46,7 +46,7 @@ def test_a_healthy_run_is_described_with_the_way_on(command, run):
 def test_a_finished_run_needs_nothing(command, run):
     assert command("resume", "run", "--trust").code == 0
     ended = command("doctor", "run")
-    assert (ended.code, "go on" in ended.out, "success" in ended.out) == (0, False, True)
+    assert (ended.code, "resume" in ended.out, "completed" in ended.out) == (0, False, True)
 
 
 def test_a_torn_checkpoint_is_made_good_by_the_older_one(command, run):

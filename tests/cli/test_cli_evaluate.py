@@ -166,7 +166,7 @@ def test_rows_that_the_pipeline_failed_are_a_result_and_no_error(command, ticket
 
 def test_an_unmeasured_score_is_made_again_by_the_command_that_is_shown(command, tickets):
     ended = command(*RUN, "own_checks:moody", "--out", "kept")
-    assert "Continue with `attractor-nb evaluate --resume kept --scorers own_checks:moody`" in ended.err
+    assert "Resume with `attractor-nb evaluate --resume kept --scorers own_checks:moody`" in ended.err
     (tickets / "own_checks.py").write_text(CHECKS.replace('== "b"', '== "never"'))
     del sys.modules["own_checks"]
     again = command(*ended.err.split("`")[1].split()[1:])
@@ -311,13 +311,13 @@ def test_wrong_options_are_refused_before_anything_runs(command, tickets, option
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "name the pipeline's FILE, or an evaluation to continue: --resume DIR"),
+        ([], "name the pipeline's FILE, or an evaluation to resume: --resume DIR"),
         (["triage.dot", "--scorers", "equals"], "evaluate needs rows: --rows FILE.jsonl"),
         (["triage.dot", "--rows", "rows.jsonl"], "evaluate needs scorers"),
         (["--resume", "kept"], "evaluate needs scorers"),
         (["--resume", "kept", "--scorers", "equals", "--rows", "rows.jsonl"], "leave --rows out"),
         (["--resume", "kept", "--scorers", "equals", "--repeat", "2"], "leave --repeat out"),
-        (["--resume", "kept", "--scorers", "equals", "--out", "other"], "continues in its own directory"),
+        (["--resume", "kept", "--scorers", "equals", "--out", "other"], "is resumed in its own directory"),
         (["--resume", "a map", "--scorers", "equals"], "a map holds no evaluation"),
         (["--resume", "nowhere", "--scorers", "equals"], "nowhere"),
     ],
@@ -353,7 +353,7 @@ def test_bounds_of_all_rows_leave_runs_that_the_shown_command_continues(command,
     assert "4 runs left (max_duration_all=0s reached" in ended.out
     assert "pipeline." not in ended.out, "Python is not what the reader of a terminal types"
     assert not (tickets / "base.jsonl").exists()
-    again = command(*ended.err.split("Continue with `")[1].split("`")[0].split()[1:])
+    again = command(*ended.err.split("Resume with `")[1].split("`")[0].split()[1:])
     assert again.code == 0, again.err
     assert "good 3 of 4" in again.out
 
@@ -386,7 +386,7 @@ def test_ctrl_c_stops_the_evaluation_and_says_how_to_go_on(started, tickets):
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert "4 unmeasured" in out
-    assert "Continue with `attractor-nb evaluate --resume kept --scorers own_checks:good`" in err
+    assert "Resume with `attractor-nb evaluate --resume kept --scorers own_checks:good`" in err
     assert "Traceback" not in out + err
 
 
@@ -394,10 +394,10 @@ def test_commands_on_the_directory_of_an_evaluation_know_what_it_is(command, tic
     assert command(*RUN, "own_checks:moody", "--out", "kept", "--max-duration-all", "0s").code == 1
     resume = "attractor-nb evaluate --resume kept --scorers MODULE:NAME"
     watched = command("watch", "kept", "--once")
-    assert f"Continue with `{resume}`" in watched.err
+    assert f"Resume with `{resume}`" in watched.err
     examined = command("doctor", "kept")
     assert ": kept, an evaluation\n" in examined.out
-    assert f"Continue with `{resume}`" in examined.out
+    assert f"Resume with `{resume}`" in examined.out
     assert "  evaluation; max_duration_all" in command("runs", "--runs-dir", ".").out
     resumed = command("resume", "kept")
     assert resumed.code == 2

@@ -62,7 +62,7 @@ def test_gates_pause_stops_the_run_there_and_says_how_it_goes_on(command, source
     ended = command("run", "review.dot", "--gates", "pause", "--logs-root", "out")
     assert (ended.code, ended.out.split()[:2]) == (3, ["‖", "paused"])
     assert "? gate   Good enough?   A: Approve   R: Again\n    attractor-nb answer out gate CHOICE\n" in ended.err
-    assert "Stopped at `gate`; continue with `attractor-nb resume out --gates pause`" in ended.err
+    assert "Stopped at `gate`; resume with `attractor-nb resume out --gates pause`" in ended.err
 
     assert command("watch", "out", "--once").code == 3
     assert command("resume", "out", "--gates", "pause").code == 3, "nobody has answered"

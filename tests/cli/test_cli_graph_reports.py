@@ -297,7 +297,7 @@ def test_runs_lists_runs_newest_first_and_how_to_go_on(command, sources):
     command("run", "straight.dot")
     command("run", "failing.dot", "--trust")
     listed = command("runs")
-    assert {"success", "failed"} <= set(listed.out.split())
+    assert {"completed", "failed"} <= set(listed.out.split())
     rows = json.loads(command("runs", "--json").out)
     assert {row["pipeline"] for row in rows} == {"Straight", "Failing"}
     assert not any(row["is_resumable"] for row in rows)

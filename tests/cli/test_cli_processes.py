@@ -41,7 +41,7 @@ def test_an_interrupted_run_ends_with_130_and_can_be_resumed(started, command, s
     out, err = (text.decode() for text in process.communicate(timeout=PATIENCE_SECONDS))
 
     assert process.returncode == 130
-    assert "Stopped at `nap`; continue with `attractor-nb resume out`" in err
+    assert "Stopped at `nap`; resume with `attractor-nb resume out`" in err
     assert "Traceback" not in out + err
     assert tools
     assert not any(tool.is_running() and tool.status() != psutil.STATUS_ZOMBIE for tool in tools)

@@ -217,12 +217,12 @@ def test_what_a_person_should_know_is_a_line(event):
 
 
 def test_a_resumed_run_says_where_it_goes_on():
-    assert Watched().after(PipelineResumed(next_node="test")) == ["↻ test   continues here"]
+    assert Watched().after(PipelineResumed(next_node="test")) == ["↻ test   resumed here"]
 
 
 def test_a_stage_whose_id_is_a_letter_of_the_sentence_goes_on_here_too():
     line = Watched().after(PipelineResumed(next_node="e", interrupted_node="e", on_interrupted="rerun"))
-    assert line == ["↻ e      continues here, which was cut off and is run again"]
+    assert line == ["↻ e      resumed here, which was cut off and is run again"]
 
 
 def test_the_heading_comes_with_the_first_event():

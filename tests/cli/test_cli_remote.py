@@ -181,7 +181,7 @@ def test_a_run_is_submitted_watched_answered_and_listed(command, started, served
     assert (answered.code, answered.out) == (0, "✓ gate: approve\n")
     rest = [line.decode() for line in lines]
     assert "→ Approve" in rest[0]
-    assert rest[-1].startswith("✓ success   Review")
+    assert rest[-1].startswith("✓ completed   Review")
     assert watching.wait(60) == 0
 
     (row,) = [row for row in json.loads(command("runs", *served.at, "--json").out) if row["id"] == run_id]
@@ -205,9 +205,9 @@ def test_at_a_terminal_a_run_of_a_server_moves_as_it_is_answered(command, served
     )
     os.close(other)
     try:
-        read_until(end, "? gate   Good enough?   A: Approve", "running   Review")
+        read_until(end, "? gate   Good enough?   A: Approve", "waiting   Review")
         assert command("answer", asking, "gate", "A", *served.at).code == 0
-        text = read_until(end, "success   Review", "\x1b[?25h")  # the cursor is back
+        text = read_until(end, "completed   Review", "\x1b[?25h")  # the cursor is back
         assert process.wait(60) == 0
     finally:
         process.kill()
@@ -230,7 +230,7 @@ def test_as_it_stands_a_run_shows_its_states_and_its_question(command, served, a
     ended = command("watch", asking, *served.at, "--once")
     assert ended.code == 0
     head, *rows = ended.out.splitlines()
-    assert head.startswith("● running   Review   2 stages")
+    assert head.startswith("? waiting   Review   2 stages")
     assert [row.split()[1:3] for row in rows[:4]] == [
         ["success", "start"], ["success", "plan"], ["waiting", "gate"], ["pending", "done"],
     ]  # fmt: skip
@@ -252,15 +252,15 @@ def test_the_first_answer_counts_and_a_wrong_one_is_refused(command, served, ask
 def test_a_run_is_stopped_resumed_and_asks_its_question_again(command, served, asking):
     url = f"{served.url}/pipelines/{asking}"
     stopped = command("cancel", asking, *served.at)
-    assert (stopped.code, stopped.out) == (0, f"{asking} is interrupted\n")
-    assert stopped.err == f"Continue with `attractor-nb resume {url}`\n"
+    assert (stopped.code, stopped.out) == (0, f"{asking} is stopped\n")
+    assert stopped.err == f"Resume with `attractor-nb resume {url}`\n"
     watched = command("watch", asking, *served.at)
     assert watched.code == 130
-    assert f"Continue with `attractor-nb resume {url}`" in watched.err
+    assert f"Resume with `attractor-nb resume {url}`" in watched.err
 
     late = command("cancel", url, "--token", served.token)
     assert late.code == 2
-    assert "interrupted" in late.err
+    assert "stopped" in late.err
     unheard = command("answer", asking, "gate", "A", *served.at)
     assert unheard.code == 2
     assert f"resume it first: `attractor-nb resume {asking} --server {served.url}`" in unheard.err

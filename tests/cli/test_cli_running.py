@@ -15,7 +15,7 @@ def only_run(base):
 def test_a_successful_pipeline_ends_with_0_and_its_result_is_on_stdout(command, sources):
     ended = command("run", "straight.dot")
     assert ended.code == 0
-    assert ended.out.startswith("✓ success   3 stages")
+    assert ended.out.startswith("✓ completed   3 stages")
     assert f"run directory  .attractor/runs/{only_run(sources / '.attractor/runs').name}" in ended.out
 
 
@@ -55,7 +55,7 @@ def test_verbose_shows_responses(command, sources):
 def test_quiet_shows_the_result_alone(command, sources):
     ended = command("run", "straight.dot", "--quiet")
     assert ended.err == ""
-    assert "success" in ended.out
+    assert ended.out.startswith("✓ completed")
 
 
 def test_a_failed_pipeline_ends_with_1_and_says_why(command, sources):
@@ -357,7 +357,7 @@ def test_a_resume_says_that_the_file_was_edited_and_how_to_run_it(command, sourc
     assert "has changed" not in refused.err
     ended = command("resume", "out/run", "--trust", "--max-steps", "9")
     line = "attractor-nb resume out/run --graph failing.dot --on-graph-change accept"
-    assert f"hint: `{line}` continues with the current failing.dot\n" in ended.err
+    assert f"hint: `{line}` resumes with the current failing.dot\n" in ended.err
     assert "failing.dot has changed since this run began" in " ".join(ended.err.split())
     assert "exit code 3: no" in ended.out
 
@@ -383,7 +383,7 @@ def test_a_run_that_failed_for_good_names_the_command_that_goes_back(command, so
     assert line in refused.err
     (sources / "mended").touch()
     again = command(*line.strip("`").split()[1:], "--trust")
-    assert again.out.startswith("✓ success")
+    assert again.out.startswith("✓ completed")
 
 
 def test_a_gate_over_a_pipe_shows_each_key_once(command, sources):

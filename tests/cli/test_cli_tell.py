@@ -53,7 +53,7 @@ def test_the_process_of_the_run_is_handed_the_message(command, sources, owner):
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.splitlines() == [
         "✓ queued for the next attempt of build",
-        "  recorded in out; its process continues the run",
+        "  recorded in out; the process of the run receives it",
     ]
     assert go_on(owner) == ["build True", "success"]
     [given] = read_run(sources / "out").events.select(InstructionGiven)
@@ -94,7 +94,7 @@ def test_a_stopped_run_has_it_when_it_goes_on(command, waiting):
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.splitlines() == [
         "✓ queued for the next attempt of plan",
-        "  recorded in out; continue the run with `attractor-nb resume out`",
+        "  recorded in out; resume the run with `attractor-nb resume out`",
     ]
     command("answer", "out", "gate", "R")
     backend = ScriptedBackend()

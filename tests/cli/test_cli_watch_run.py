@@ -86,7 +86,7 @@ def test_as_it_stands_a_live_run_shows_states_and_the_question_that_waits(comman
     ended = command("watch", "out", "--once")
     assert (ended.code, ended.err) == (0, "")
     head, *rows = ended.out.splitlines()
-    assert re.match(r"● running   Gates   2 stages   .* s   simulated$", head)
+    assert re.match(r"\? waiting   Gates   2 stages   .* s   simulated$", head)
     assert [row.split()[:2] for row in rows[:5]] == [
         ["✓", "success"], ["✓", "success"], ["?", "waiting"], [PENDING, "pending"], [PENDING, "pending"],
     ]  # fmt: skip
@@ -99,12 +99,12 @@ def test_of_a_run_that_stands_still_it_says_how_its_question_is_answered(command
     ended = command("watch", "out", "--once")
     assert ended.code == 130
     assert "    attractor-nb answer out gate CHOICE" in ended.out
-    assert "Continue with `attractor-nb resume out`" in ended.err
+    assert "Resume with `attractor-nb resume out`" in ended.err
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "mark"),
-    [(["straight.dot"], 0, "✓ success"), (["failing.dot", "--trust"], 1, "✕ failed")],
+    [(["straight.dot"], 0, "✓ completed"), (["failing.dot", "--trust"], 1, "✕ failed")],
     ids=["success", "failure"],
 )
 def test_the_exit_code_says_how_the_run_ended(command, sources, arguments, code, mark):
@@ -140,7 +140,7 @@ def test_in_a_pipe_stages_and_questions_are_lines_as_they_happen(started, gates)
     next(lines)
     gates.answer("second", "S")
     rest = [line.decode() for line in lines]
-    assert [line.split()[:2] for line in rest] == [["✓", "second"], ["✓", "done"], ["✓", "success"]]
+    assert [line.split()[:2] for line in rest] == [["✓", "second"], ["✓", "done"], ["✓", "completed"]]
     assert process.wait(60) == 0
 
 
@@ -167,11 +167,11 @@ def test_at_a_terminal_stages_are_lines_and_what_waits_moves_beneath_them(gates)
     )
     os.close(other)
     try:
-        read_until(end, "plan    Plan the work", "? first   Good enough?   A: Approve   R: Again", "running   Gates")
+        read_until(end, "plan    Plan the work", "? first   Good enough?   A: Approve   R: Again", "waiting   Gates")
         gates.answer("first", "A")
         read_until(end, "Good enough? → Approve", "? second   Ship it?   S: Ship")
         gates.answer("second", "S")
-        text = read_until(end, "success   Gates", "\x1b[?25h")  # the cursor is back
+        text = read_until(end, "completed   Gates", "\x1b[?25h")  # the cursor is back
         assert process.wait(60) == 0
     finally:
         process.kill()
@@ -188,7 +188,7 @@ def test_a_run_whose_process_is_gone_is_said_to_have_been_left(command, waiting)
     ended = command("watch", "out")
     assert ended.code == 130
     assert ended.out.splitlines()[-1].startswith("‖ stopped")
-    assert "Continue with `attractor-nb resume out`" in ended.err
+    assert "Resume with `attractor-nb resume out`" in ended.err
 
 
 def test_following_ends_when_nobody_works_at_the_run(gates):
@@ -303,12 +303,12 @@ def test_a_map_is_shown_with_its_totals_and_its_failures_first(command, many):
     shown = command("watch", "--once", "many")
     assert shown.code == 1
     lines = shown.out.splitlines()
-    assert lines[0].startswith("✕ fail   3 of 3 rows   2 success, 1 failed")
+    assert lines[0].startswith("✕ failed   3 of 3 rows   2 completed, 1 failed")
     assert lines[1].startswith("failed in check")
     assert [line.split()[:3] for line in lines[4:]] == [
         ["1", "✕", "failed"],
-        ["0", "✓", "success"],
-        ["2", "✓", "success"],
+        ["0", "✓", "completed"],
+        ["2", "✓", "completed"],
     ]
     assert "exit code 1" in lines[4]
     assert "`attractor-nb map --resume many --failed retry`" in shown.err
@@ -337,8 +337,8 @@ def test_a_map_of_another_process_is_watched_until_it_stops(command, started, so
     assert working.wait(60) == 130
     out, err = watching.communicate(timeout=60)
     assert watching.returncode == 130
-    assert "interrupted   0 of 2 rows   2 interrupted" in out
-    assert "Continue with `attractor-nb map --resume many`" in err
+    assert "stopped   0 of 2 rows   2 stopped" in out
+    assert "Resume with `attractor-nb map --resume many`" in err
 
 
 @pytest.mark.parametrize(
@@ -358,7 +358,7 @@ def test_a_command_for_one_run_names_those_for_a_map(command, many, arguments):
 def test_the_doctor_of_a_map_says_how_its_rows_are_and_how_it_goes_on(command, many):
     found = command("doctor", "many")
     assert found.code == 0
-    assert found.out.startswith("✓ healthy: many, a map\n\n✕ fail   3 of 3 rows   2 success, 1 failed")
+    assert found.out.startswith("✓ healthy: many, a map\n\n✕ failed   3 of 3 rows   2 completed, 1 failed")
     assert "Try the failed rows again with `attractor-nb map --resume many --failed retry`" in found.out
     assert command("doctor", "many", "--salvage", "saved").code == 2
 

@@ -61,7 +61,7 @@ def test_a_server_is_started_asked_and_answered():
             wait_for_question(address, environment["RUN"])
             assert "? merge_gate   Merge this change?" in shell(look)
             assert shell(answer) == "✓ merge_gate: Merge\n"
-            assert shell(watch).splitlines()[-1].startswith("✓ success   Code review loop")
+            assert shell(watch).splitlines()[-1].startswith("✓ completed   Code review loop")
         finally:
             server.send_signal(signal.SIGINT)
 

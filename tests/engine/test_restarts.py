@@ -109,7 +109,7 @@ def test_ruling_21_a_loaded_run_shows_where_it_went_on(make, tmp_path):
 def test_ruling_21_a_finished_restart_cannot_go_on(make, tmp_path):
     pipeline = restarting(make, [1, 3])
     pipeline.run(wait=True, logs_root=tmp_path / "run")
-    with pytest.raises(RunError, match="has succeeded"):
+    with pytest.raises(RunError, match="has completed"):
         pipeline.resume(tmp_path / "run")
 
 

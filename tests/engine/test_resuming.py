@@ -198,7 +198,7 @@ def test_the_first_model_stage_after_a_resume_degrades_full_fidelity_for_one_hop
 def test_a_run_that_has_succeeded_cannot_go_on(make, tmp_path):
     pipeline = make("start -> done")
     pipeline.run(wait=True, logs_root=tmp_path / "run")
-    with pytest.raises(RunError, match="has succeeded"):
+    with pytest.raises(RunError, match="has completed"):
         pipeline.resume(tmp_path / "run")
 
 

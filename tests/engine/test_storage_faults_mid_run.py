@@ -141,7 +141,7 @@ def test_an_end_that_never_reached_the_manifest_is_told_by_the_log_and_mended(ma
     store.save_manifest({"status": "running", "end_time": None})
     store.close()
     assert Run.load(manifest.parent).status == "completed"
-    with pytest.raises(RunError, match="has succeeded"):
+    with pytest.raises(RunError, match="has completed"):
         pipeline.resume(manifest.parent)
     assert [run.status for run in runs(tmp_path / "base")] == ["completed"]
 

@@ -26,7 +26,7 @@ FAULTS = {
     4: ("Files are damaged: any byte flipped, any length cut off", "Detected; the previous generation or the log replaces it, or the message says what can be saved"),
     5: ("Many processes resume one run; an owner freezes and thaws", "One owner; a dead one's lock is free; a thawed one has lost"),
     6: ("Stop or Ctrl-C at any line, once and twice", "Children ended, the run interrupted and resumable, the prompt back within 1 s; the second leaves at once"),
-    7: ("The kernel is killed while a stage runs or a gate waits", "Shown as abandoned with the command that continues it; no child left; the same question with its remaining time"),
+    7: ("The kernel is killed while a stage runs or a gate waits", "Shown as stopped with the command that resumes it; no child left; the same question with its remaining time"),
     8: ("A handler returns garbage, raises anything, never returns, returns 100 MB", "A failure in words; late results are ignored; memory is bounded"),
     9: ("A command ignores TERM, forks, leaves its session, floods, reads, writes bytes", "Ended within its time and 2 s, no descendant alive, output capped and spooled"),
     10: ("Loops: gate redirects, restarts, A and B in turn", "Stopped at the exact bound, the cycle named, resumable with a higher one"),

@@ -111,13 +111,13 @@ def found_again(driver, lost, folder, how):
     with suppress(Exception):
         lost.close()
     at_terminal = listed_at_the_terminal(driver, folder)
-    assert at_terminal.endswith("continue the newest stopped run: attractor-nb resume out/one\n")
-    assert how != "kill -9" or "abandoned" in at_terminal
+    assert at_terminal.endswith("resume the newest stopped run: attractor-nb resume out/one\n")
+    assert how != "kill -9" or "its process ended" in at_terminal
     with closing(driver.Kernel(Path(sys.executable), folder)) as fresh:
         listed, text, bundle = shown(fresh)
-        assert 'continue with Run.load("out/one").resume()' in listed
+        assert 'resume with Run.load("out/one").resume()' in listed
         if how == "kill -9":
-            assert "abandoned" in listed
+            assert "its process ended" in listed
             assert "abandoned: its process ended" in text
         yield fresh, text, bundle
 

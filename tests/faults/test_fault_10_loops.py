@@ -101,7 +101,7 @@ def test_each_bound_ends_its_loop_exactly_and_goes_on_with_a_higher_one(bound, t
     assert (ended.status, ended.bound, len(ended.completed_nodes)) == ("fail", bound, stages)
     assert f"{bound}={value}" in ended.reason
     assert f"in the cycle {cycle}" in ended.reason
-    assert f"continue with run.resume({bound}=…)" in str(ended)
+    assert f"resume with run.resume({bound}=…)" in str(ended)
     assert Run.load(tmp_path / "run").result().bound == bound
     calls = len(options["backend"].calls)
     result = pipeline.resume(tmp_path / "run", **options, **{bound: higher}).result(60)

@@ -33,7 +33,7 @@ def updates(kernel):
 
 def wait_for_end(kernel, cell):
     """Until the cell's output keeps the end of the run."""
-    ends = ("✓ success", "stopped")
+    ends = ("✓ completed", "stopped")
     kernel.wait_until(
         lambda: [one for one in updates(kernel) if any(end in one["data"]["text/plain"] for end in ends)],
         "what is kept of the end",

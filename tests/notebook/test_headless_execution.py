@@ -51,7 +51,7 @@ def test_outputs_are_static_and_the_same_each_time(tmp_path):
     assert first[2] == [], "the run is shown where it is waited for, and once"
     picture, words = first[4]
     assert "state-success" in picture["data"]["image/svg+xml"]
-    assert words["data"] == {"text/plain": '✓ success   4 stages   simulated   see run["gate"]'}, (
+    assert words["data"] == {"text/plain": '✓ completed   4 stages   simulated   see run["gate"]'}, (
         "seen beside the picture"
     )
     assert first[5][0]["data"]["text/plain"] == "'[A] Approve'"

@@ -283,7 +283,7 @@ def test_what_is_kept_follows_what_matters_to_a_reader_and_carries_no_widget(liv
     assert "gate `gate` waits for an answer: Good? (A = Approve, R = Redo, S = Start over)" in kept.words
     live.paint([PipelineCompleted(duration=1.0)])
     assert "waits" not in kept.words
-    assert kept.words.startswith("✓ success")
+    assert kept.words.startswith("✓ completed")
     for bundle in kept.bundles:
         assert set(bundle) == {"text/html", "image/svg+xml", "text/plain"}
         assert f'data-attractor-place="{live.key}"' in bundle["text/html"]

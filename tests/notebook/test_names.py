@@ -44,8 +44,8 @@ def shown(shell, capsys, *cells):
 @pytest.mark.parametrize(
     ("cells", "step"),
     [
-        (["review = talk.run(stop_after=1)\nreview.result()", "print(review)"], "continue with review.resume()"),
-        (["review = talk.run(stop_after=1)\nresult = review.result()", "print(result)"], "continue with review.resume()"),
+        (["review = talk.run(stop_after=1)\nreview.result()", "print(review)"], "resume with review.resume()"),
+        (["review = talk.run(stop_after=1)\nresult = review.result()", "print(result)"], "resume with review.resume()"),
         (["review = talk.run()\nreview.result()", "print(review)"], 'see review["say"]'),
         (["result = talk.run(wait=True)", "print(result)"], 'see result["say"]'),
         (["review = talk.run()", "review.result()"], 'see review["say"]'),
@@ -54,7 +54,7 @@ def shown(shell, capsys, *cells):
         (["print(talk.run(wait=True))"], 'see run["say"]'),
         (["review = talk.run(stop_after=1)\nreview.result()\nagain = review.resume()\nagain.result()",
           "print(again)"], 'see again["say"]'),
-        (["runs = [talk.run(stop_after=1)]\nruns[0].result()", "print(runs[0])"], "continue with run.resume()"),
+        (["runs = [talk.run(stop_after=1)]\nruns[0].result()", "print(runs[0])"], "resume with run.resume()"),
     ],
 )  # fmt: skip
 def test_the_next_step_names_the_variable_that_the_user_has(shell, capsys, cells, step):
@@ -70,7 +70,7 @@ def test_another_run_under_the_usual_name_is_not_meant(shell, capsys):
     out = shown(
         shell, capsys, "run = talk.run(wait=True)\nreview = talk.run(stop_after=1)\nreview.result()", "print(review)"
     )
-    assert "continue with review.resume()" in out
+    assert "resume with review.resume()" in out
 
 
 def test_without_the_extension_the_line_is_as_ever(shell, capsys):

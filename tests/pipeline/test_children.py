@@ -1087,7 +1087,7 @@ async def test_a_child_continues_with_the_change_that_the_resume_of_its_parent_a
 async def test_a_child_whose_next_stage_the_accepted_change_removed_fails_its_stage(text, directory):
     result, calls = await changed_at_build(text, directory, WORKER.replace("build", "make"))
     assert (result.status, calls) == ("fail", [])
-    assert "continues at build, which the graph does not have" in result.reason
+    assert "would resume at build, which the graph does not have" in result.reason
 
 
 def test_a_registered_pipeline_is_refused_with_all_that_is_below_it_when_that_is_too_deep():

@@ -76,14 +76,14 @@ def test_rows_are_matched_by_their_inputs_and_of_equal_ones_the_first_is_the_fir
 
 def test_what_differs_is_said_in_counts_tables_and_values(two):
     text = str(two)
-    assert text.splitlines()[0] == "A ✕ fail   5 of 5 rows   4 success, 1 failed   1 of 5 rows failed"
+    assert text.splitlines()[0] == "A ✕ failed   5 of 5 rows   4 completed, 1 failed   1 of 5 rows failed"
     assert "graph: node classify: prompt" in text
     assert (
-        "2 rows with another status: 1 failed → success, 1 success → failed; 1 row with other outputs or reasons; "
+        "2 rows with another status: 1 failed → completed, 1 completed → failed; 1 row with other outputs or reasons; "
         "2 rows only in A; 1 row only in B" in text
     )
     lines = [line.split() for line in text.splitlines()]
-    assert ["success", "4", "3", "\N{MINUS SIGN}1"] in lines
+    assert ["completed", "4", "3", "\N{MINUS SIGN}1"] in lines
     assert ["tokens", "400", "300", "\N{MINUS SIGN}100"] in lines
     assert ["cost", "$2.00", "$0.75", "\N{MINUS SIGN}$1.25"] in lines
     assert ["0/1", "last_response", "payments", "billing"] in lines
@@ -204,7 +204,7 @@ def test_a_map_that_is_not_finished_is_compared_as_far_as_it_has_come(tmp_path):
     part = mapped(tmp_path / "b", first_team, on_failure="stop", max_parallel=1)
     found = diff(whole, part)
     assert found.transitions == {("success", "not_started"): 3}
-    assert ["not", "started", "0", "3", "+3"] in [line.split() for line in str(found).splitlines()]
+    assert ["ready", "0", "3", "+3"] in [line.split() for line in str(found).splitlines()]
 
 
 def test_no_secret_is_in_it_and_html_is_escaped(two, tmp_path):

@@ -143,7 +143,7 @@ def test_a_failure_of_one_is_a_changed_outcome(tmp_path):
     b = Pipeline(text, backend=FunctionBackend(fails)).run(wait=True, logs_root=tmp_path / "b")
     found = diff(a, b)
     assert found.first_difference.differences[0] == "outcome"
-    assert "B ✕ fail, 2 stages: no money" in str(found)
+    assert "B ✕ failed, 2 stages: no money" in str(found)
     assert "state-fail changed" in found.to_svg()
     assert found.to_plain()["steps"][1]["b"]["reason"] == "no money"
 

@@ -258,7 +258,7 @@ def test_an_outcome_is_set_before_an_edge_is_chosen(debug):
     body = 'start -> plan plan -> good [condition="outcome=success"] plan -> bad [condition="outcome=fail"]'
     run = debug(f"{body} good -> done bad -> done", "on:error", replies={"plan": Outcome.fail("no idea")})
     stop = run.debugger.wait_for_stop(WAIT)
-    assert "after `plan`: fail (no idea), no edge is chosen yet" in str(stop)
+    assert "after `plan`: failed (no idea), no edge is chosen yet" in str(stop)
     with pytest.raises(OptionError, match="is not a status"):
         run.debugger.set_outcome("perhaps")
     run.debugger.set_outcome("success", notes="I looked.", context_updates={"by": "hand"})

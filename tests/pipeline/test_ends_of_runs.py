@@ -84,7 +84,7 @@ def test_a_stop_while_the_backend_closes_leaves_result_and_directory_whole(tmp_p
     assert closing.wait(LIMIT_SECONDS)
     run.cancel()
     assert run.result(LIMIT_SECONDS).status == "success"
-    with pytest.raises(RunError, match="has succeeded"):
+    with pytest.raises(RunError, match="has completed"):
         run.resume(backend="simulated")
 
 

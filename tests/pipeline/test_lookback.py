@@ -44,7 +44,7 @@ def killed_run(tmp_path):
 
 def test_a_run_whose_process_was_killed_says_so_and_how_to_go_on(killed_run):
     loaded = Run.load(killed_run)
-    assert str(loaded) == "‖ stopped   2 stages   abandoned: its process ended   at write   continue with run.resume()"
+    assert str(loaded) == "‖ stopped   2 stages   abandoned: its process ended   at write   resume with run.resume()"
     assert loaded.status == "interrupted"
     assert loaded.view.next_node == "write"
     assert not list(loaded.view.active_nodes)

@@ -183,7 +183,7 @@ def test_a_result_is_a_sequence_of_rows():
 def test_a_result_reads_well_as_text():
     result = Pipeline(TWO_STAGES, backend=failing_on(1)).map(rows(3), wait=True)
     assert str(result) == (
-        "✕ fail   3 of 3 rows   2 success, 1 failed   1 of 3 rows failed\n\n✕ failed  1  no 1\n\nsee result.run(1)"
+        "✕ failed   3 of 3 rows   2 completed, 1 failed   1 of 3 rows failed\n\n✕ failed  1  no 1\n\nsee result.run(1)"
     ).replace("✕", "\N{MULTIPLICATION X}")
     assert "2 more" in result.table(1)
 

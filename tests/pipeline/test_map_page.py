@@ -83,10 +83,10 @@ def test_a_page_has_every_row_failures_first_with_reason_inputs_outputs_time_and
     assert head[5:] == ["time", "tokens", "cost"]
     assert rows[0][:5] == ["1", "✕ failed", "classify: the ticket is <b>empty</b>", "", ""]
     assert [row[0] for row in rows] == ["1", "0", "2", "3", "4"]
-    assert rows[1][1:5] == ["✓ success", "", "invoice", "shipping"]
+    assert rows[1][1:5] == ["✓ completed", "", "invoice", "shipping"]
     assert rows[1][6:] == ["100", "$0.5"]
     assert "<h1>Map of Triage of tickets</h1>" in text
-    assert "✕ fail   1 of 5 rows failed" in text
+    assert "✕ failed   1 of 5 rows failed" in text
     assert "classify (1)" in text
     assert "1 of 5 rows failed" in text.partition("<svg")[2]
 
@@ -152,7 +152,7 @@ def test_a_map_without_outputs_shows_the_last_response_and_one_without_directory
 def test_an_interrupted_map_shows_the_rows_that_were_not_started(tmp_path):
     mapped(tmp_path / "map", on_failure="stop", max_parallel=1)
     rows = Page(export_map(tmp_path / "map", tmp_path / "page.html").read_text()).rows[1:]
-    assert sum("not started" in row[1] for row in rows) == 3
+    assert sum("ready" in row[1] for row in rows) == 3
 
 
 def test_long_values_are_folded_and_cut_and_the_page_says_so(tmp_path, monkeypatch):

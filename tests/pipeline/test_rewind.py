@@ -602,7 +602,7 @@ def test_a_handle_that_a_rewind_passed_over_shows_its_own_end_and_says_so(line):
     again.result(60)
     path = line.explain()
     assert [(step.node, step.visit) for step in path.steps] == [("start", 1), ("a", 1), ("b", 1), ("c", 1), ("done", 1)]
-    assert path.ending.startswith("the run succeeded; it was rewound to before b since")
+    assert path.ending.startswith("the run completed; it was rewound to before b since")
     assert line.inspect("b").response.startswith("b 1")
     assert [visit.node_id for visit in line.journal().visits] == ["start", "a", "b", "c", "done"]
     assert "was rewound to before b since" in str(line)

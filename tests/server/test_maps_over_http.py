@@ -165,7 +165,7 @@ def test_the_page_of_a_map_has_the_parts_of_the_exported_page_with_links_to_its_
     assert "am-bar" in page["summary"]
     assert not any("attractor-nb export" in note for note in page["notes"])
     assert page["ways"] == ["stage classify"]
-    assert table["choices"] == {"failed": 1, "success": 2}
+    assert table["choices"] == {"failed": 1, "completed": 2}
     assert (found["kind"], found["headline"]) == ("map", "")
 
 
@@ -180,6 +180,7 @@ def test_rows_are_sorted_by_a_column_and_chosen_by_a_stage(root, client):
     assert rows(way="stage classify") == [2]
     assert rows(way="stage nowhere") == []
     assert rows(status="failed") == rows(status="fail") == [2]
+    assert rows(status="completed") == rows(status="success") == [0, 1, 3]
     assert client.get("/maps/triage", params={"sort": -2}).status_code == 422
 
 

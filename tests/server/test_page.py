@@ -174,7 +174,7 @@ def test_rows_say_of_each_run_what_a_list_shows(client, sources):
     rows = {row["key"]: row for row in found["rows"]}
     assert found["total"] == 2
     assert [row["index"] for row in found["rows"]] == [0, 1]
-    assert (rows[ended]["status"], rows[ended]["state"], rows[ended]["is_live"]) == ("success", "ok", False)
+    assert (rows[ended]["status"], rows[ended]["state"], rows[ended]["is_live"]) == ("completed", "ok", False)
     assert (rows[waiting]["status"], rows[waiting]["mark"], rows[waiting]["is_live"]) == ("waiting", "?", True)
     part = client.get("/rows", params={"limit": 1, "offset": 1}).json()
     assert ([row["key"] for row in part["rows"]], part["offset"]) == ([ended], 1)
@@ -191,7 +191,7 @@ def test_rows_are_found_by_words_and_told_in_parts(client, sources):
         return [row["index"] for row in answer["rows"]], answer["found"], answer["total"]
 
     assert found(words="SUCCESS", limit=2) == ([1, 2], 3, 4)
-    assert found(words="success", limit=2, offset=2) == ([3], 3, 4)
+    assert found(words="completed", limit=2, offset=2) == found(words="success", limit=2, offset=2) == ([3], 3, 4)
     assert found(words=f"waiting {waiting[-4:]}") == ([0], 1, 4)
     assert found(words="success waiting") == ([], 0, 4)
     assert found(words="  ", limit=1) == ([0], 4, 4)

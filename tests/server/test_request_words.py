@@ -35,8 +35,8 @@ NOT_REACHED = {
 @pytest.mark.parametrize(
     ("python", "words"),
     [
-        ("continue it: run.resume()", "continue it: POST /pipelines/{id}/resume"),
-        ('continue with Run.load("kept").resume()', "continue with POST /pipelines/{id}/resume"),
+        ("resume it: run.resume()", "resume it: POST /pipelines/{id}/resume"),
+        ('resume with Run.load("kept").resume()', "resume with POST /pipelines/{id}/resume"),
         ('run.answer("review", "Y", form={"score": 7})', "POST /pipelines/{id}/questions/{qid}/answer"),
         ('run.tell("plan", "Use two nails")', "POST /pipelines/{id}/messages"),
         ("stop it first: run.cancel()", "stop it first: POST /pipelines/{id}/cancel"),

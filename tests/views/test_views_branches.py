@@ -206,13 +206,13 @@ def test_a_child_run_that_has_ended_says_how():
         ChildEnded(name="sub", child_id="c1", status="completed"),
         StageCompleted(name="sub", outcome=OK),
     )
-    assert (view.nodes["sub"].note, view.nodes["sub"].status) == ("success, 1 stage", NodeStatus.SUCCESS)
+    assert (view.nodes["sub"].note, view.nodes["sub"].status) == ("completed, 1 stage", NodeStatus.SUCCESS)
 
 
 def test_of_a_child_run_that_nobody_heard_the_end_is_known():
     view = folded(StageStarted(name="sub"), CHILD, ChildEnded(name="sub", child_id="c1", status="failed", reason="no"))
     assert view.children["sub"].view.status is RunStatus.FAIL
-    assert view.nodes["sub"].note == "fail"
+    assert view.nodes["sub"].note == "failed"
 
 
 def test_a_child_of_a_child_is_shown_within_it():

@@ -46,7 +46,7 @@ def test_details_are_a_text_with_facts_and_a_line_for_each_node(run):
     assert repr(details) == details, "a shell shows it without quotation marks"
     lines = details.splitlines()
     assert lines[0] == f"run {run.id}"
-    assert "status success" in lines
+    assert "status completed" in lines
     assert any(line.startswith("used 1,043 tokens") for line in lines)
     assert any(line.startswith("✓ success") and "plan" in line for line in lines)
 

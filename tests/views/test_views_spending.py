@@ -146,5 +146,5 @@ def test_the_table_of_nodes_has_a_column_for_what_was_used_only_where_something_
 
 def test_the_line_about_a_run_shows_what_it_used_on_request():
     view = RunView(status=RunStatus.SUCCESS, stages=2, usage=PRICED)
-    assert run_summary(view, GRAPH, has_usage=True) == "✓ success   2 stages   1,000 tokens   $0.25"
-    assert run_summary(view, GRAPH) == "✓ success   2 stages"
+    assert run_summary(view, GRAPH, has_usage=True) == "✓ completed   2 stages   1,000 tokens   $0.25"
+    assert run_summary(view, GRAPH) == "✓ completed   2 stages"

@@ -48,12 +48,12 @@ done       exit                 Done\
 def test_states_lead_the_table():
     states = {"implement": NodeState(NodeStatus.FAIL, 2, 3, "no model"), "start": NodeState(NodeStatus.SUCCESS, 1, 1)}
     assert text_table(parse_dot(REVIEW), states, {1: EdgeState(2)}) == snapshot("""\
-state                    node       type                 label          leads to
-✓ success                start      start                Start          implement
-✕ fail ×2 ↻3 (no model)  implement  codergen, goal gate  Implement      check (×2)
-– pending                check      tool                 Run the tests  passed
-– pending                passed     conditional          Passing?       done if outcome=success; implement "again" if outcome!=success
-– pending                done       exit                 Done\
+state                      node       type                 label          leads to
+✓ success                  start      start                Start          implement
+✕ failed ×2 ↻3 (no model)  implement  codergen, goal gate  Implement      check (×2)
+– pending                  check      tool                 Run the tests  passed
+– pending                  passed     conditional          Passing?       done if outcome=success; implement "again" if outcome!=success
+– pending                  done       exit                 Done\
 """)
 
 
@@ -203,18 +203,18 @@ FAILED = {
 @pytest.mark.parametrize(
     ("view", "line"),
     [
-        (RunView(status=RunStatus.SUCCESS, stages=5, nodes=DONE), '✓ success   5 stages   see run["check"]'),
+        (RunView(status=RunStatus.SUCCESS, stages=5, nodes=DONE), '✓ completed   5 stages   see run["check"]'),
         (
             RunView(status=RunStatus.FAIL, stages=1, reason="no model", nodes=FAILED),
             '✕ failed   1 stage   no model   see run["implement"]',
         ),
         (
             RunView(status=RunStatus.INTERRUPTED, stages=2, reason="paused", next_node="b"),
-            "‖ paused   2 stages   before b   continue with run.resume()",
+            "‖ paused   2 stages   before b   resume with run.resume()",
         ),
         (
             RunView(status=RunStatus.INTERRUPTED, stages=2, reason="cancelled", next_node="b"),
-            "‖ stopped   2 stages   cancelled   at b   continue with run.resume()",
+            "‖ stopped   2 stages   cancelled   at b   resume with run.resume()",
         ),
         (RunView(status=RunStatus.RUNNING), "● running   0 stages"),
         (RunView(), "– ready   0 stages"),
@@ -227,8 +227,8 @@ def test_the_summary_says_how_it_stands_and_what_comes_next(view, line):
 
 def test_times_and_costs_are_shown_only_on_request():
     view = RunView(status=RunStatus.SUCCESS, stages=5, duration=12.4, usage=Usage(1000, 240, 0.0031, 4))
-    assert run_summary(view, GRAPH, has_times=True) == "✓ success   5 stages   12.4 s   1,240 tokens   $0.0031"
-    assert run_summary(view, GRAPH) == "✓ success   5 stages"
+    assert run_summary(view, GRAPH, has_times=True) == "✓ completed   5 stages   12.4 s   1,240 tokens   $0.0031"
+    assert run_summary(view, GRAPH) == "✓ completed   5 stages"
 
 
 def test_long_times_and_free_calls():

@@ -192,7 +192,7 @@ def test_a_legend_shows_a_piece_of_each_kind_of_bar_that_is_there():
     )
     svg = timeline_svg(timeline_of(journal, now=1009.0))
     legend = legend_of(svg)
-    assert list(legend) == ["wait before the next attempt", "wait for a person", "under way"]
+    assert list(legend) == ["wait before the next attempt", "wait for a person", "running"]
     hatched, dotted, running = legend.values()
     assert hatched[0] == "tl-bar is-retry-wait tl-wait"
     assert "-hatch)" in hatched[1][0]
@@ -207,9 +207,9 @@ SIGNS = {
     "tl-wait": "wait before the next attempt",
     "tl-human": "wait for a person",
     "tl-call": "calls",
-    "is-running": "under way",
+    "is-running": "running",
     "is-cut-off": "cut off",
-    "is-cached": "from the cache",
+    "is-cached": "cached",
 }
 QUESTION = InterviewStarted(question="q", stage="plan", question_id="q")
 CALL = ModelCallEnded(name="plan", model="openai:gpt", duration=1.0)

@@ -14,7 +14,7 @@ from attractor_nb.cli.option_choices import ExportedRows
 from attractor_nb.cli.reporting import ExitCode
 from attractor_nb.cli.shared_options import Backend, Json, Model, RunsDir, Server, Token, complete_runs
 
-RUNS_HELP = """List runs and maps, newest first. A stopped one has the command that continues it.
+RUNS_HELP = """List runs and maps, newest first. A stopped one has the command that resumes it.
 
 \b
   attractor-nb runs
@@ -377,8 +377,8 @@ def tell(
         print_json({**receipt.facts(), "logs_root": str(run_dir), "resume": resume})
     else:
         print(f"✓ {one_line(receipt.words)}")
-        goes_on = f"continue the run with `{resume}`" if resume else "its process continues the run"
-        print(f"  recorded in {shown_path(run_dir)}; {goes_on}")
+        then = f"resume the run with `{resume}`" if resume else "the process of the run receives it"
+        print(f"  recorded in {shown_path(run_dir)}; {then}")
     return ExitCode.SUCCESS
 
 

@@ -118,11 +118,7 @@ def evaluate(
     resumed: Annotated[
         Path | None,
         typer.Option(
-            "--resume",
-            metavar="DIR",
-            help="Continue this evaluation.",
-            show_default=False,
-            autocompletion=complete_maps,
+            "--resume", metavar="DIR", help="Resume this evaluation.", show_default=False, autocompletion=complete_maps
         ),
     ] = None,
     failed: FailedRows = None,
@@ -150,11 +146,11 @@ def evaluate(
     of_new = {"rows": rows, "param": common, "repeat": repeat, "output": output, "inputs": inputs}
     if resumed is not None:
         if name := next((name for name, value in of_new.items() if value is not None), None):
-            raise typer.BadParameter(f"an evaluation continues with its own rows and options: leave --{name} out")
+            raise typer.BadParameter(f"an evaluation is resumed with its own rows and options: leave --{name} out")
         return resume_evaluation(resumed, file, settings, of_map, own)
     if not file:
-        raise typer.BadParameter("name the pipeline's FILE, or an evaluation to continue: --resume DIR")
+        raise typer.BadParameter("name the pipeline's FILE, or an evaluation to resume: --resume DIR")
     if rows is None:
-        raise typer.BadParameter("evaluate needs rows: --rows FILE.jsonl, or --resume DIR to continue an evaluation")
+        raise typer.BadParameter("evaluate needs rows: --rows FILE.jsonl, or --resume DIR to resume an evaluation")
     named = None if inputs is None else [name.strip() for name in inputs.split(",") if name.strip()]
     return evaluate_file(file, rows, settings, of_map, own, repeat=repeat or 1, output=output, inputs=named)

@@ -111,7 +111,7 @@ def map_(
     resumed: Annotated[
         Path | None,
         typer.Option(
-            "--resume", metavar="DIR", help="Continue this map.", show_default=False, autocompletion=complete_maps
+            "--resume", metavar="DIR", help="Resume this map.", show_default=False, autocompletion=complete_maps
         ),
     ] = None,
     out: Annotated[
@@ -135,5 +135,5 @@ def map_(
     if resumed is not None:
         return resume_map(resumed, file, params, settings, own)
     if not file:
-        raise typer.BadParameter("name the pipeline's FILE, or a map to continue: --resume DIR")
+        raise typer.BadParameter("name the pipeline's FILE, or a map to resume: --resume DIR")
     return map_file(file, params, settings, own)

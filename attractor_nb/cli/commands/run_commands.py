@@ -50,7 +50,7 @@ The run that it comes from is read, never changed.
 
 
 OtherGraph = Annotated[
-    str, typer.Option("--graph", metavar="FILE", help="Continue with this pipeline file.", show_default=False)
+    str, typer.Option("--graph", metavar="FILE", help="Resume with this pipeline file.", show_default=False)
 ]
 
 
@@ -73,7 +73,7 @@ def run(
     return run_file(file, settings, params=params, logs_root=logs_root, runs_dir=runs_dir, is_strict=is_strict)
 
 
-RESUME_HELP = """Continue a stopped run. Recorded stages are not run again.
+RESUME_HELP = """Resume a stopped run. Recorded stages are not run again.
 
 \b
   attractor-nb resume .attractor/runs/2026-02-21T18-30-00Z-q7kd2m4x

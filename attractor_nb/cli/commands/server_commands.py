@@ -158,7 +158,7 @@ def submit(
     return submit_file(file, read_address(server, token), settings, params=params)
 
 
-CANCEL_HELP = """Stop a run on a server. Committed stages stay, and `attractor-nb resume` continues it.
+CANCEL_HELP = """Stop a run on a server. Committed stages stay, and `attractor-nb resume` resumes it.
 
 \b
   attractor-nb cancel RUN_ID --server http://127.0.0.1:8765 --token TOKEN

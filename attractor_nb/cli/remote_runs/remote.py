@@ -18,6 +18,7 @@ from attractor_nb.cli.source_inputs import STDIN, read_params, read_text
 from attractor_nb.errors import AttractorError, OptionError, RunError
 from attractor_nb.given_files import read_file
 from attractor_nb.model.events import Event, event_from_plain
+from attractor_nb.model.states import run_word
 from attractor_nb.model.vocabulary.option_meanings import FLAGS
 from attractor_nb.runtime.prepare.text_sources import with_text_files
 from attractor_nb.views.table import one_line
@@ -111,9 +112,9 @@ def cancel_on(address: ServerAddress, *, is_json: bool) -> ExitCode:
     if is_json:
         print_json({"id": address.run_id, "url": url, "status": status})
         return ExitCode.SUCCESS
-    print(f"{address.run_id} is {status}")
+    print(f"{address.run_id} is {run_word(status)}")
     if known.get("is_resumable"):
-        print(f"Continue with `attractor-nb resume {url}`", file=sys.stderr)
+        print(f"Resume with `attractor-nb resume {url}`", file=sys.stderr)
     return ExitCode.SUCCESS
 
 

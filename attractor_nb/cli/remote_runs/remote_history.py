@@ -36,7 +36,7 @@ def show_runs_on(address: ServerAddress, conditions: Mapping[str, Any], *, is_js
     stopped = next((row for row in chosen if row.is_resumable and not row.is_map), None)
     if stopped is not None:
         command = f"attractor-nb resume {client.url_of(stopped.logs_root.name)}"
-        print(f"\ncontinue the newest stopped run: {command}", file=sys.stderr)
+        print(f"\nresume the newest stopped run: {command}", file=sys.stderr)
     return ExitCode.SUCCESS
 
 

@@ -13,6 +13,7 @@ from attractor_nb.model.events.stages import StageSignal
 from attractor_nb.model.instruction import Instruction
 from attractor_nb.model.outcome import Answers, ResultMarks, Usage
 from attractor_nb.model.record import Count, always, no_values
+from attractor_nb.model.states import run_word
 
 LOG_FORM: Final = 1
 """Version of the form of the log's records: a change that older readers would take wrongly is a new one."""
@@ -170,7 +171,7 @@ class PipelineInterrupted(RunEvent, kw_only=True):
     @property
     def description(self) -> str:
         """One line for users."""
-        return f"{self.reason}; continue at {self.next_node}" if self.next_node else self.reason
+        return f"{self.reason}; resume at {self.next_node}" if self.next_node else self.reason
 
 
 class PipelineRestarted(RunEvent, kw_only=True):
@@ -313,7 +314,7 @@ class ChildEnded(StageSignal, kw_only=True):
     def description(self) -> str:
         """One line for users."""
         what = f"child run {self.child_id}" if self.item is None else f"item {self.item}"
-        return f"{self.name}: {what} {self.status}{': ' * bool(self.reason)}{self.reason}"
+        return f"{self.name}: {what} {run_word(self.status)}{': ' * bool(self.reason)}{self.reason}"
 
 
 class ChildSteered(StageSignal, kw_only=True):

@@ -10,6 +10,7 @@ import msgspec
 from attractor_nb.model.events.event import Event
 from attractor_nb.model.outcome import Outcome, Usage
 from attractor_nb.model.record import Count, always, no_values
+from attractor_nb.model.states import stage_word
 
 
 class StageEvent(Event, kw_only=True):
@@ -103,8 +104,8 @@ class StageCompleted(StageEnd, kw_only=True):
     def description(self) -> str:
         """One line for users."""
         if self.is_cached:
-            return f"{self.name} {self.outcome.status} from the cache"
-        return f"{self.name} {self.outcome.status} in {self.duration:.1f} s"
+            return f"{self.name} {stage_word(self.outcome.status)} from the cache"
+        return f"{self.name} {stage_word(self.outcome.status)} in {self.duration:.1f} s"
 
 
 class StageFailed(StageEnd, kw_only=True):
@@ -255,7 +256,7 @@ class ParallelBranchCompleted(StageSignal, kw_only=True):
     def description(self) -> str:
         """One line for users."""
         why = f": {self.failure_reason}" if self.failure_reason else ""
-        return f"{self.name}: branch {self.id} {self.status} in {self.duration:.1f} s{why}"
+        return f"{self.name}: branch {self.id} {stage_word(self.status)} in {self.duration:.1f} s{why}"
 
 
 class ParallelCompleted(StageSignal, kw_only=True):

@@ -139,7 +139,7 @@ def run_bundle(
     svg = render_svg(graph, states=view.nodes, edges=view.edges, children=view.children, is_ended=is_ended)
     asked = [] if is_ended else [_question_words(each) for each in questions]
     summary = run_summary(view, graph, name=name, has_times=is_ended)
-    lines = [summary.replace(view.status, "waiting", 1) if asked else summary, *asked]
+    lines = [summary, *asked]
     if not is_ended:
         lines += others
     if failure:
@@ -176,10 +176,10 @@ def _next_step(call: str, status: RunStatus) -> str:
     if not call:
         return "The run is not stored: without its kernel it cannot be opened again."
     if status is RunStatus.INTERRUPTED:
-        return _lines("To open it again and continue:", call, "run.resume()")
+        return _lines("To open it again and resume it:", call, "run.resume()")
     if status.is_ended:
         return _lines("To open it again:", call)
-    return _lines("It was active here. To continue it without this kernel:", call, "run.resume()")
+    return _lines("It was active here. To resume it without this kernel:", call, "run.resume()")
 
 
 def _lines(words: str, call: str, *more: str) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from attractor_nb.errors import RunError
 from attractor_nb.interrupts import held_interrupts
+from attractor_nb.model.states import run_word
 from attractor_nb.runtime.execution import Execution, cast_run, note_continuation
 from attractor_nb.runtime.prepare.run_options import ChangeKeywords, ContinueKeywords, ResumeKeywords, takes
 
@@ -121,7 +122,7 @@ class ResumingRun(Execution):
             hint = "wait for it, or cancel it first"
             if is_elsewhere:
                 hint = "wait for it; from an owner that is frozen or gone: resume(take_over=True)"
-            raise RunError(f"run {self.id} is {self.status}", hint=hint)
+            raise RunError(f"run {self.id} is {run_word(self.status)}", hint=hint)
 
 
 # ``Run.fork``.

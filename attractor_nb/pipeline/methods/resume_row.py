@@ -75,7 +75,7 @@ class Resumable(RunSummary):
 
         if self.is_map:
             article = "an" if self.kind == "evaluation" else "a"
-            hint = f"{continue_call(self.logs_root, 'directory')} continues it"
+            hint = f"{continue_call(self.logs_root, 'directory')} resumes it"
             raise RunError(f"{self.logs_root} is {article} {self.kind}", hint=hint)
         target: dict[str, Any] = {"rewind_to": rewind_to, "visit": visit, "context": context, "prompt": prompt}
         return Run.load(self.logs_root).resume(on_graph_change=on_graph_change, wait=wait, **target, **options)

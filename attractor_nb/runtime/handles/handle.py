@@ -58,7 +58,7 @@ class HandleJob(Generic[ResultT]):
             ``RunInterrupted``.
     """
 
-    def __init__(self, what: str, resume_hint: str = "continue with run.resume()") -> None:
+    def __init__(self, what: str, resume_hint: str = "resume with run.resume()") -> None:
         self.what = what
         self.resume_hint = resume_hint
         self.job: HostedTask | None = None

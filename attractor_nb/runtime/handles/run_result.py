@@ -22,6 +22,7 @@ from attractor_nb.model.events import (
     StageOutput,
     StageStarted,
 )
+from attractor_nb.model.states import NodeStatus, stage_word
 from attractor_nb.model.texts import no_such_key
 from attractor_nb.runtime.handles.presenters import name_of
 from attractor_nb.runtime.prepare.run_options import BackendSpec, as_dict
@@ -68,9 +69,10 @@ class StageView:
     attempts: tuple[AttemptSpending, ...]  #: The same by attempt, in the order of their ends.
     #: Reads any other file of the stage's directory by name.
     files: Callable[[str], str | None] = field(repr=False, compare=False)
+    state: str = NodeStatus.PENDING  #: Its state now.
 
     def __str__(self) -> str:
-        status = self.outcome.status.value if self.outcome else "not reached"
+        status = stage_word(self.outcome.status if self.outcome else self.state)
         parts = [f"{self.node_id}: {status}"]
         if self.outcome and self.outcome.failure_reason:
             parts.append(f"reason: {self.outcome.failure_reason}")
@@ -111,6 +113,7 @@ def view_stage(
         view.usage_by_node.get(node_id),
         tuple(view.attempts.get(node_id, ())),
         lambda name: read(node_id, name),
+        view.nodes[node_id].status if node_id in view.nodes else NodeStatus.PENDING,
     )
 
 

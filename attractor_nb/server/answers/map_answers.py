@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor_nb.languages.condition.parser import value_text
+from attractor_nb.model.states import run_word
 from attractor_nb.redaction import redacted_value
 from attractor_nb.server.replies import Reply
 from attractor_nb.server.response_models import MapComparisonState, MapParts, MapState, MapTable
@@ -47,11 +48,9 @@ def get_map(call: Call) -> Reply:
 
 
 def _query(query: MapQuery) -> RowQuery:
-    from attractor_nb.maps.map_view import STATUS_WORDS  # noqa: PLC0415 - see serving.py
-    from attractor_nb.views.row_table import RowQuery  # noqa: PLC0415 - as above
+    from attractor_nb.views.row_table import RowQuery  # noqa: PLC0415 - see serving.py
 
-    status = STATUS_WORDS.get(query.status, query.status)
-    return RowQuery(query.words, status, query.way, query.sort, query.descending)
+    return RowQuery(query.words, run_word(query.status), query.way, query.sort, query.descending)
 
 
 def _rows(map_id: str, found: MapPage, places: list[int]) -> list[dict[str, Any]]:

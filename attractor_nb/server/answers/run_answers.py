@@ -19,7 +19,7 @@ from attractor_nb.errors import (
     StorageError,
 )
 from attractor_nb.model.events import InterviewCompleted, InterviewStarted
-from attractor_nb.model.states import RunStatus
+from attractor_nb.model.states import RunStatus, run_word
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.answers_from_elsewhere import can_be_answered, deliver_answer
 from attractor_nb.server.event_channel import EventReader
@@ -463,7 +463,7 @@ def _not_waiting(
     elif summary.is_resumable:
         hint = f"resume it first: {way_to_resume(service.root, run_id)}; the same question is then asked again"
     else:
-        hint = f"the run is {summary.status}"
+        hint = f"the run is {run_word(summary.status)}"
     return NoSuchGate(f"no gate `{question[:80]}` is waiting", hint=hint)
 
 

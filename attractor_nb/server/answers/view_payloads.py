@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor_nb.model.events import InterviewCompleted, InterviewTimeout
-from attractor_nb.model.states import shown_status
+from attractor_nb.model.states import run_word
 from attractor_nb.redaction import redacted
 from attractor_nb.server.answers.run_answers import all_questions, stored_run
 from attractor_nb.server.event_channel import EventReader
@@ -138,7 +138,7 @@ def _row(service: RunService, index: int, summary: RunSummary) -> dict[str, Any]
         row |= {"took": "", "duration": None, "stages": None}
     if live is None or live.is_done:
         return row
-    live_fields = {"status": shown_status(live.status), "mark": mark_of(live.status), "state": state_of(live.status)}
+    live_fields = {"status": run_word(live.status), "mark": mark_of(live.status), "state": state_of(live.status)}
     return {**row, **live_fields, "is_live": True, "is_resumable": False, "is_deletable": False}
 
 

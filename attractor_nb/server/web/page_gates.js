@@ -8,7 +8,7 @@ import { __, _n } from "./wording.js";
 
 const FINAL = new Set(["already-answered", "no-such-question", "no-such-pipeline"]);
 
-// `onAnswered()` is called when an answer was taken, or came too late; `onResume(id)` goes on with a run.
+// `onAnswered()` is called when an answer was taken, or came too late; `onResume(id)` resumes a run.
 export function makeGates(server, el, { hasGates = false, none = "", about = () => "", onAnswered, onResume }) {
   const asked = new Map();
   const values = { gates: [], answers: [], refusals: {}, shows_all: true, has_gates: hasGates, none };
@@ -71,7 +71,7 @@ const cardOf = (key, question, about) => ({
   resume: "",
 });
 
-// Nobody works on its run, and a request has it go on.
+// Nobody works on its run, and a request resumes it.
 const isLeft = ({ is_answerable: isAnswerable, how }) => !isAnswerable && how.startsWith("POST ");
 
 const spokenHow = (how) => (how.startsWith("POST ") ? __("This run is not active. Resume it, and the question is asked again.") : __("Here it cannot be answered: %1.", how));

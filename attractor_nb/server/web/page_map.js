@@ -8,6 +8,7 @@ import { mapPath } from "./page_server.js";
 import { importHtml, make } from "./parts.js";
 import { makeRowTable, wholeSource } from "./row_table.js";
 import { makeRowsParts } from "./rows_view.js";
+import { runWord } from "./state_words.js";
 import { __ } from "./wording.js";
 
 const MOST_ROWS = 1000; // rows that the server sends at a time
@@ -45,7 +46,7 @@ export function showMap(server, id, el, { go, way }) {
     trouble.textContent = "";
     shown.hidden = false;
     title.textContent = found.pipeline || id;
-    document.title = `${title.textContent}: ${found.status} · attractor_nb`;
+    document.title = `${title.textContent}: ${runWord(found.status)} · attractor_nb`;
     line.textContent = found.page.line;
     facts.replaceChildren(make("span", "ap-id", id), make("span", "", found.kind === "evaluation" ? __("evaluation") : __("map")));
     show(found.page);

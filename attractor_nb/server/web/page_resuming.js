@@ -1,10 +1,10 @@
-// Going on with a run, or another way: asked of the server, and where its commands must be trusted, of the person.
+// Resuming a run, or a fork of it: asked of the server, and where its commands must be trusted, of the person.
 
 import { make, makeButton, optionsOf } from "./parts.js";
 import { Refusal, runPath } from "./page_server.js";
 import { __ } from "./wording.js";
 
-// `onDone(id)` is called with the run that goes on; what stands against it is said in `el`.
+// `onDone(id)` is called with the run that is resumed; what stands against it is said in `el`.
 export function makeResuming(server, el, { onDone }) {
   function clear() {
     el.replaceChildren();

@@ -12,13 +12,12 @@ import { Refusal, Silence, mapAddress, runPath } from "./page_server.js";
 import { makeStream } from "./page_stream.js";
 import { make, makeButton } from "./parts.js";
 import { flattened, shareStates } from "./run_states.js";
+import { runWord } from "./state_words.js";
 import { __ } from "./wording.js";
 
-const SOONEST_MS = 80; // between two questions about a run that goes on
+const SOONEST_MS = 80; // between two questions about a live run
 const ASK_FACTOR = 4; // and longer where the server takes long to answer
-const STILL_MS = 4000; // of a run that stands still: somebody may go on with it
-const ENDED = new Set(["completed", "failed"]);
-const RUN_WORDS_OF = { waiting: __("waits for an answer"), running: __("runs"), resumed: __("runs"), completed: __("success") };
+const STILL_MS = 4000; // of a run that is not live: somebody may resume it
 
 // What, when it changes, may have changed the questions, too.
 const newsOf = ({ questions, states, is_live: isLive, is_here: isHere }) => JSON.stringify([questions, states, isLive, isHere]);
@@ -97,7 +96,7 @@ export function showRun(server, id, el, { go, way, isBeside = false }) {
     later();
   }
 
-  // The live view begins with all that is known; it is made anew when a run that stood goes on.
+  // The live view begins with all that is known; it is made anew when a stopped run is resumed.
   function showView() {
     endView();
     stage.replaceChildren();
@@ -161,15 +160,14 @@ export function showRun(server, id, el, { go, way, isBeside = false }) {
   function showStatus(next) {
     const before = status;
     status = next;
-    const mark = next.line.status === "waiting" ? __("waits for an answer") : RUN_WORDS_OF[next.status] || next.status;
+    const word = runWord(next.line.status === "waiting" ? "waiting" : next.status);
     const name = drawing.caption || next.name || id;
     title.textContent = name;
-    if (!isBeside) document.title = `${name}: ${mark} · attractor_nb`;
+    if (!isBeside) document.title = `${name}: ${word} · attractor_nb`;
     const where = next.is_live && !next.is_here ? __("run by another process") : "";
-    const why = next.is_live || next.status === "failed" ? "" : next.reason;
+    const why = next.is_live || ["failed", "paused"].includes(next.status) ? "" : next.reason;
     facts.replaceChildren(make("span", "ap-id", id));
-    const isSaid = next.is_live || ENDED.has(next.status) || why.startsWith(next.status); // by the line below, or the reason
-    const standing = isSaid ? "" : next.status;
+    const standing = next.line.status ? "" : word; // what the line below does not say
     if (next.inputs) facts.append(make("span", "ap-inputs", next.inputs, { title: __("inputs") }));
     for (const tag of next.tags) facts.append(make("span", "ah-tag", tag));
     const about = [next.mark, next.lineage, where, standing, why];
@@ -252,7 +250,7 @@ export function showRun(server, id, el, { go, way, isBeside = false }) {
     timer = setTimeout(refresh, Math.max(SOONEST_MS, notBefore - performance.now()));
   }
 
-  // Nothing was heard for a while: a run that stands may go on, or be gone on with elsewhere.
+  // Nothing was heard for a while: a run that is not live may be resumed, also elsewhere.
   function later() {
     if (isClosed || isDirty) return;
     clearTimeout(timer);

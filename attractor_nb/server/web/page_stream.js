@@ -1,4 +1,4 @@
-// The events of a run, for as long as it goes on: with a ticket each time, and behind the last event that was had.
+// The events of a run, while it is live: with a ticket each time, and behind the last event that was had.
 
 import { runPath } from "./page_server.js";
 

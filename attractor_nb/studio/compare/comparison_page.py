@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from markupsafe import Markup
 
 from attractor_nb.languages.condition.parser import value_text
-from attractor_nb.model.states import NodeStatus, RunStatus
+from attractor_nb.model.states import PAUSED, NodeStatus, RunStatus, run_state, shown_run_status, stage_word
 from attractor_nb.redaction import redacted_value
 from attractor_nb.views.drawings.drawing import MARK_PATHS, TIMES
 from attractor_nb.views.drawings.picture import Mark, Overlay
@@ -273,11 +273,16 @@ class Side:
     is_simulated: bool = False  #: At least a part of it is made up.
 
     @property
+    def shown_status(self) -> str:
+        """The status that people read."""
+        return shown_run_status(self.status, self.reason)
+
+    @property
     def headline(self) -> str:
         """The status of the run in one line."""
         mark = f", {self.mark}" if self.mark else ""
-        text = f"{self.name} {self.status.letter} {self.status}, {self.stages} stages{mark}"
-        return f"{text}: {one_line(self.reason)}" if self.reason else text
+        text = f"{self.name} {run_state(self.shown_status)}, {self.stages} stages{mark}"
+        return f"{text}: {one_line(self.reason)}" if self.reason and self.shown_status != PAUSED else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,7 +379,7 @@ def totals_table(compared: Compared, *, has_times: bool = False) -> Table:
     """The outcome and the usage of both runs."""
     a, b = compared.a, compared.b
     rows: list[tuple[str, str, str]] = [
-        ("outcome", f"{a.status.letter} {a.status}", f"{b.status.letter} {b.status}"),
+        ("outcome", run_state(a.shown_status), run_state(b.shown_status)),
         ("stages", str(a.stages), str(b.stages)),
     ]
     if a.mark or b.mark:
@@ -481,6 +486,7 @@ def _side_plain(side: Side) -> dict[str, Any]:
         "run": side.run_id,
         "pipeline": side.pipeline,
         "status": side.status.value,
+        "shown_status": side.shown_status,
         "is_simulated": side.is_simulated,
         "mark": side.mark,
         **({"reason": side.reason} if side.reason else {}),
@@ -519,4 +525,4 @@ def status(step: ComparedVisit) -> NodeStatus:
 
 def word(step: ComparedVisit) -> str:
     """The status of a visit, in a word."""
-    return step.status.replace("_", " ") or "not ended"
+    return stage_word(step.status or "cut off")

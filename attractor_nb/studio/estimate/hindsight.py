@@ -11,6 +11,7 @@ from attractor_nb.decisions.history.journal import Journal
 from attractor_nb.decisions.planning.plan import Plan, compile_plan
 from attractor_nb.decisions.replays.recordings import unused_lines
 from attractor_nb.errors import AttractorError, CheckFailed, OptionError
+from attractor_nb.model.states import run_state
 from attractor_nb.model.texts import did_you_mean
 from attractor_nb.redaction import redacted, redacted_value
 from attractor_nb.runtime.handles.recorded_state import StoredValues
@@ -178,7 +179,7 @@ def _expected_route(plan: Plan, run: Execution) -> ExpectedRoute:
 
 
 def _ended(run: Execution) -> str:
-    return f"{run.view.status.letter} {run.view.status}" + (f", {run.mark}" if run.mark else "")
+    return run_state(run.view.shown_status) + (f", {run.mark}" if run.mark else "")
 
 
 def _row(found: Verdict, *, has_ids: bool) -> tuple[str, str, str, str, str]:

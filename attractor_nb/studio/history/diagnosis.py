@@ -23,7 +23,7 @@ from attractor_nb.model.events import (
     StageStarted,
 )
 from attractor_nb.model.outcome import ResultMarks
-from attractor_nb.model.states import ENDED, NodeStatus, shown_status
+from attractor_nb.model.states import ENDED, NodeStatus, run_word
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.directory_survey import (
     DirectorySurvey,
@@ -230,7 +230,7 @@ def diagnosis_text(found: RunDiagnosis) -> str:
     run = [
         ["pipeline", one_line(found.pipeline_name) or "-"],
         ["run", found.run_id or "-"],
-        ["status", shown_status(found.status) + _owner(found)],
+        ["status", run_word(found.status) + _owner(found)],
         *([["mark", one_line(found.mark)]] if found.mark else []),
         ["stages", f"{found.stages} recorded" + (f", the last is {found.last_stage}" if found.last_stage else "")],
     ]

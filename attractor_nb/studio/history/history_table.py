@@ -9,11 +9,11 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from attractor_nb.errors import OptionError
-from attractor_nb.model.states import NodeStatus, RunStatus, as_result, recorded_status, row_look, shown_status
+from attractor_nb.model.states import as_result, recorded_status, row_look, run_sign, run_word
 from attractor_nb.model.texts import did_you_mean
 from attractor_nb.model.vocabulary.value_forms import parse_duration
 from attractor_nb.redaction import redacted
-from attractor_nb.storage.manifest_file import GOES_ON, UNDER_WAY, WAITING
+from attractor_nb.storage.manifest_file import GOES_ON, UNDER_WAY
 from attractor_nb.storage.run_directory import utc_text
 from attractor_nb.storage.run_listing import HALF_DELETED, KINDS, LASTING, UNREADABLE, RunSummary
 from attractor_nb.views.state import first_words
@@ -39,7 +39,7 @@ _COLUMNS: Final = (
     Column("note"),
 )
 _SEARCHED: Final = (
-    *("status", "pipeline", "inputs", "note", "start_time", "took", "stages", "tokens", "price"),
+    *("status", "values", "pipeline", "inputs", "note", "start_time", "took", "stages", "tokens", "price"),
     *("tags", "key", "run_id"),
 )
 _SORTED_BY: Final = {
@@ -100,7 +100,8 @@ def run_plain(index: int, run: RunSummary, place: str) -> dict[str, Any]:
         "place": place,
         "index": index,
         "kind": run.kind,
-        "status": shown_status(run.status),
+        "status": run_word(run.status),
+        "values": _values(run.status),
         "mark": mark_of(run.status),
         "state": state_of(run.status),
         "pipeline": _shown(run.pipeline_name),
@@ -194,9 +195,7 @@ def rows_part(every: Sequence[dict[str, Any]], query: RunsQuery) -> tuple[list[d
 
 def mark_of(status: str) -> str:
     """The sign of a status, so that it is not told by colour alone."""
-    if status == WAITING:
-        return NodeStatus.WAITING.letter
-    return "!" if status in UNREADABLE else RunStatus.of(status).letter
+    return "!" if status in UNREADABLE else run_sign(status)
 
 
 def state_of(status: str) -> str:
@@ -210,7 +209,7 @@ def _row(index: int, run: RunSummary, place: str) -> list[str]:
     usage = run.usage
     return [
         str(index),
-        f"{mark_of(run.status)} {shown_status(run.status)}",
+        f"{mark_of(run.status)} {run_word(run.status)}",
         _shown(run.pipeline_name) or UNKNOWN,
         run.start_time.replace("T", " ").removesuffix("Z") or UNKNOWN,
         _took(run) or UNKNOWN,
@@ -292,22 +291,41 @@ class Filter:
 CONDITIONS = tuple(entry.name for entry in fields(Filter))
 
 
+def _values(status: str) -> list[str]:
+    """The values of a status in Python, by which runs are found, too."""
+    return [status, as_result(status)]
+
+
 def _texts(row: RunSummary) -> tuple[str, ...]:
     return (
-        *(row.pipeline_name, shown_status(row.status), row.run_id, row.logs_root.name, row.note, row.lineage, row.kind),
+        *(
+            row.pipeline_name,
+            run_word(row.status),
+            *_values(row.status),
+            row.run_id,
+            row.logs_root.name,
+            row.note,
+            row.lineage,
+            row.kind,
+        ),
         *(row.start_time, row.inputs, *row.tags),
     )
 
 
 def _read_statuses(value: object) -> tuple[str, ...]:
-    words = tuple(recorded_status(word) for word in _words("status", value))
-    for word in words:
-        if word not in STATUSES:
-            shown = sorted(map(shown_status, STATUSES))
-            raise OptionError(
-                f"there is no status {word!r}{did_you_mean(word, shown)}", hint=f"one of {', '.join(shown)}"
-            )
-    return (*words, *(UNDER_WAY - {*words} if "running" in words else ()))
+    return tuple(dict.fromkeys(status for word in _words("status", value) for status in _statuses_of(word)))
+
+
+def _statuses_of(word: str) -> Iterable[str]:
+    """The statuses of a word: all for which people read it, or the one with that value."""
+    if word == "running":
+        return UNDER_WAY
+    if shown := [status for status in STATUSES if run_word(status) == word]:
+        return shown
+    if (status := recorded_status(word)) in STATUSES:
+        return [status]
+    words = sorted({*map(run_word, STATUSES)})
+    raise OptionError(f"there is no status {word!r}{did_you_mean(word, words)}", hint=f"one of {', '.join(words)}")
 
 
 def _read_kind(value: object) -> str:

@@ -15,7 +15,7 @@ from attractor_nb.decisions.log_history import counted_events
 from attractor_nb.errors import RunError, RunNotFound
 from attractor_nb.model.events import PipelineForked, PipelineRestarted, PipelineRewound
 from attractor_nb.model.outcome import ResultMarks
-from attractor_nb.model.states import RunStatus, shown_status
+from attractor_nb.model.states import RunStatus, run_word
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX
@@ -124,7 +124,7 @@ def _sign(relative: Relative) -> str:
 
 
 def _facts(relative: Relative) -> str:
-    return ", ".join(_clean(part) for part in (shown_status(relative.status), relative.detail) if part)
+    return ", ".join(_clean(part) for part in (run_word(relative.status), relative.detail) if part)
 
 
 def _clean(text: str) -> str:

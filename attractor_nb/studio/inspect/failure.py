@@ -144,7 +144,7 @@ def back_to(node: str, branch: str) -> str:
 def resume_words(view: RunView, node: str) -> tuple[str, str]:
     """The effect of a resume after a failure, in words, and the node of the rewind that is needed; or empty texts."""
     if view.bound:
-        return f"A resume with a higher {view.bound} continues the run.", ""
+        return f"A resume with a higher {view.bound} runs the next stage.", ""
     if view.is_unmeasured or view.next_node:
         return f"A resume runs {view.next_node or node} again and continues; completed stages keep their results.", ""
     if view.status.value != "fail":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from attractor_nb.model.states import run_word, stage_word
 from attractor_nb.studio.inspect.failure import failure_lines
 from attractor_nb.views.drawings.theme import Theme, root_class
 from attractor_nb.views.markup import element, joined, style_sheet
@@ -130,7 +131,7 @@ def headline(plain: Mapping[str, Any]) -> str:
             where += f", attempt {plain['attempt']} of {len(plain['attempts'])}"
         if plain.get("branch"):
             where += f", in branch {plain['branch']}"
-    status = {"pending": "not reached"}.get(plain["status"], plain["status"].replace("_", " "))
+    status = stage_word(plain["status"])
     aside = ", set aside by a rewind" if plain.get("is_set_aside") else ""
     mark = f" (run: {plain['mark']})" if plain.get("mark") and plain["status"] != "pending" else ""
     return one_line(f"{plain['node']}{handler}{where}: {status}{aside}{mark}")
@@ -231,7 +232,10 @@ def _edges(candidates: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _items(items: Sequence[Mapping[str, Any]]) -> Table:
-    rows = [[str(one["index"]), _short(one["value"]), one["status"], _short(one["reason"] or "-")] for one in items]
+    rows = [
+        [str(one["index"]), _short(one["value"]), run_word(one["status"]), _short(one["reason"] or "-")]
+        for one in items
+    ]
     columns = (Column("item", "number"), Column("value", "place"), Column("status"), Column("reason"))
     return Table("Items", columns, rows, [""] * len(rows))
 

@@ -25,6 +25,7 @@ from attractor_nb.model.events import (
     StageStarted,
     ToolCallEnded,
 )
+from attractor_nb.model.states import stage_word
 from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import duration_text
 from attractor_nb.views.table import one_line
@@ -77,7 +78,7 @@ class Bar:
     def words(self) -> str:
         """All about it, on lines."""
         where = f"{self.node} in {self.branch}" if self.branch else self.node
-        lines = [f"{where}: {self.kind}, {self.status}, {duration_text(self.seconds)}"]
+        lines = [f"{where}: {self.kind}, {stage_word(self.status)}, {duration_text(self.seconds)}"]
         lines.append(f"visit {self.visit}, attempt {self.attempt}")
         if self.reason:
             lines.append(first_words(self.reason, 200))

@@ -6,6 +6,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from attractor_nb.errors import OptionError
+from attractor_nb.model.states import stage_word
 from attractor_nb.redaction import redacted
 from attractor_nb.studio.timeline.timeline import ATTEMPT, HUMAN, RETRY_WAIT, Bar, Timeline, TimelineLane
 from attractor_nb.views.drawings.theme import Theme, drawing_css, drawing_rules, sheet
@@ -33,9 +34,7 @@ _LEGEND: Final = {
     RETRY_WAIT: "wait before the next attempt",
     HUMAN: "wait for a person",
     "calls": "calls",
-    "running": "under way",
-    "cut off": "cut off",
-    "cached": "from the cache",
+    **{status: stage_word(status) for status in ("running", "cut off", "cached")},
 }
 """Meaning of the kinds of bars without a mark in them."""
 _RULES: Final = """

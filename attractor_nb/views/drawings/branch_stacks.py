@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from attractor_nb.decisions.branch_policies import Join, branch_edges
 from attractor_nb.model.branch import branch_ids
-from attractor_nb.model.states import NodeStatus
+from attractor_nb.model.states import NodeStatus, stage_word
 from attractor_nb.views.metrics import text_width
 from attractor_nb.views.outlines import Box, Link, Panel, Scene, Shape
 from attractor_nb.views.state import NodeState
@@ -160,7 +160,7 @@ def in_words(statuses: Iterable[NodeStatus], fits: Callable[[str], bool] = lambd
     '1 fail, 2 others'
     """
     counts = Counter(statuses)
-    states = [(counts[status], status.replace("_", " ")) for status in _ORDER if counts[status]]
+    states = [(counts[status], stage_word(status)) for status in _ORDER if counts[status]]
     for shown in range(len(states), 0, -1):
         others = sum(count for count, _ in states[shown:])
         rest = [(others, "other" if others == 1 else "others")] if others else []

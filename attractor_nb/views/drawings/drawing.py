@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from attractor_nb.decisions.branch_policies import FIRST_SUCCESS, K_OF_N, QUORUM, WAIT_ALL, Join, joins_of
 from attractor_nb.model.diagnostic import Severity
-from attractor_nb.model.states import NodeStatus
+from attractor_nb.model.states import NodeStatus, stage_word
 from attractor_nb.model.vocabulary.shapes import CHILD_RUN_TYPES, FUNCTION_TYPE
 from attractor_nb.model.vocabulary.value_forms import FOR_EACH, FOR_EACH_TYPE
 from attractor_nb.views.drawings.branch_stacks import WIDEST, Lane, lanes_of
@@ -443,7 +443,7 @@ def node_tooltip(
     if state.note:
         lines.append(state.note)
     if state.status is not NodeStatus.PENDING:
-        lines.append(state.status.replace("_", " ") + (f": {state.reason}" if state.reason else ""))
+        lines.append(stage_word(state.status) + (f": {state.reason}" if state.reason else ""))
     return lines_of([*lines, tip])
 
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from attractor_nb.model.states import NodeStatus
+from attractor_nb.model.states import NodeStatus, stage_word
 from attractor_nb.views.drawings.branch_stacks import Stack, in_words, summed
 from attractor_nb.views.drawings.drawing import (
     DETAIL_SIZE,
@@ -176,7 +176,7 @@ class GraphPicture:
         disc, sign = element("circle", {"r": SIGN_RADIUS}), element("path", {"d": MARK_PATHS[state.status]})
         tip = [f"{len(statuses)} more branches of {stack.fan_out}"]
         tip += [
-            f"{', '.join(sorted(members))}: {status.replace('_', ' ')}"
+            f"{', '.join(sorted(members))}: {stage_word(status)}"
             for members, status in zip(stack.branches, statuses, strict=True)
         ]
         return element(

@@ -6,6 +6,7 @@ import { make, makeButton, makeView, seconds } from "./parts.js";
 import { asPlacedWidget } from "./place.js";
 import { makeProse } from "./prose.js";
 import { makeText } from "./texts.js";
+import { runWord, stageWord } from "./state_words.js";
 import { __, _n } from "./wording.js";
 
 const SIDES = ["a", "b"];
@@ -66,8 +67,8 @@ function makeRuns(a, b) {
   const list = make("div", "ac-runs");
   for (const [name, side] of [["A", a], ["B", b]]) {
     const line = make("p", `ac-run is-${name.toLowerCase()}`);
-    line.append(make("b", "", name), ` ${side.status}, ${_n("%1 stage", "%1 stages", side.stages)}, ${seconds(side.seconds)}`);
-    if (side.reason) line.append(`: ${side.reason}`);
+    line.append(make("b", "", name), ` ${runWord(side.shown_status)}, ${_n("%1 stage", "%1 stages", side.stages)}, ${seconds(side.seconds)}`);
+    if (side.reason && side.shown_status !== "paused") line.append(`: ${side.reason}`);
     list.append(line);
   }
   return list;
@@ -92,7 +93,7 @@ function makeSide(side, facts, modes) {
     column.append(make("p", "al-dim", __("did not visit this node")));
     return column;
   }
-  const said = [(facts.status || __("not ended")).replace("_", " ")];
+  const said = [stageWord(facts.status || "cut_off")];
   if (facts.attempts > 1) said.push(__("%1 attempts", facts.attempts));
   if (facts.seconds) said.push(seconds(facts.seconds));
   if (facts.next) said.push(__("then %1", facts.next));

@@ -6,6 +6,7 @@
 
 import { badgeIcon } from "./drawing_badges.js";
 import { make, makeButton, onCommandEnter, optionsOf } from "./parts.js";
+import { stageWord } from "./state_words.js";
 import { makeText } from "./texts.js";
 import { __ } from "./wording.js";
 
@@ -263,7 +264,7 @@ function makeContextEditor(ask) {
   function showOutcome(stop) {
     outcome.hidden = stop.moment !== "after";
     if (outcome.hidden) return;
-    const status = make("select", "db-field", optionsOf(OUTCOMES.map((name) => [name, name])), { "aria-label": __("Outcome") });
+    const status = make("select", "db-field", optionsOf(OUTCOMES.map((name) => [name, stageWord(name)])), { "aria-label": __("Outcome") });
     if (OUTCOMES.includes(stop.status)) status.value = stop.status;
     const label = field(__("Preferred label"), "");
     label.placeholder = __("preferred label");

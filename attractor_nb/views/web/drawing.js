@@ -7,6 +7,7 @@ import { outlineSize } from "./drawing_space.js";
 import { makeDrawingTools, makeMinimap } from "./drawing_tools.js";
 import { importDrawing, keepKeys, make, makeSvg, wholeSeconds } from "./parts.js";
 import { CHILD_SEPARATOR } from "./run_states.js";
+import { stageWord } from "./state_words.js";
 import { makeViewport } from "./viewport.js";
 import { __ } from "./wording.js";
 
@@ -26,7 +27,7 @@ const WIDEST_COSINE = 0.3;
 export const isFlat = ({ width, height }) => width > FLAT * height;
 export const isActive = (state) => ACTIVE_STATES.has(state.status);
 export const spokenState = (state) =>
-  [state.status.replace("_", " "), state.reason, state.note].filter(Boolean).join(", ");
+  [stageWord(state.status), state.reason, state.note].filter(Boolean).join(", ");
 
 const spokenBadges = (badges) => badges.map(({ kind, words }) => words || kind).join(", ");
 

@@ -5,6 +5,7 @@
 import { cutLine, makeSpace, movedPath, drawnAt, shiftOf } from "./drawing_space.js";
 import { makeSvg } from "./parts.js";
 import { CHILD_SEPARATOR } from "./run_states.js";
+import { stageWord } from "./state_words.js";
 import { __ } from "./wording.js";
 
 const CORE = { width: 132, height: 50 }; // of a folded group, where its neighbours allow that
@@ -297,7 +298,7 @@ function summed(statuses) {
 
 // How many stand how, what matters first; those that find no room are others.
 function inWords(statuses, fits = () => true) {
-  const stand = ORDER.map((status) => [statuses.filter((other) => other === status).length, status.replace("_", " ")]).filter(([count]) => count);
+  const stand = ORDER.map((status) => [statuses.filter((other) => other === status).length, stageWord(status)]).filter(([count]) => count);
   for (let shown = stand.length; shown > 0; shown -= 1) {
     const others = stand.slice(shown).reduce((sum, [count]) => sum + count, 0);
     const rest = others ? [[others, others === 1 ? "other" : "others"]] : [];

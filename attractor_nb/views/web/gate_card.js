@@ -81,7 +81,7 @@ export function makeGateCard(question, { onAnswer, onResume, isLive = true, who 
     for (const control of controls()) control.disabled = true;
     refusal.textContent = "";
     waiting = setTimeout(() => {
-      const restart = question.resume ? ` ${__("After a restart continue with %1.", question.resume)}` : "";
+      const restart = question.resume ? ` ${__("After a restart resume with %1.", question.resume)}` : "";
       const isBusy = __("The %1 has not taken the answer yet: it is busy, or was restarted.", who);
       refuse({ message: isBusy + restart, fields: {} });
     }, REPLY_MS);

@@ -10,7 +10,7 @@ import { showRowsView } from "./rows_view.js";
 import { __, _n } from "./wording.js";
 
 const SETTLED_MS = 150; // between the last key and the question for other rows
-const LOOK_MS = 2000; // at least, between two looks at runs that go on
+const LOOK_MS = 2000; // at least, between two looks at live runs
 const HISTORY_SILENCE_MS = 5000;
 const LOOK_FACTOR = 10; // a kernel that takes long to answer is asked as much less often
 const SURE_MS = 4000; // how long a delete waits for its second click
@@ -89,7 +89,7 @@ export function showHistory(host, el) {
     body.replaceChildren(...rows.map(makeRow));
     if (hadFocus) [...body.querySelectorAll("[data-focus]")].find((each) => each.dataset.focus === hadFocus)?.focus();
     const shown = __("%1 of %2 runs", found, total);
-    count.textContent = going ? __("%1, %2 under way", shown, going) : shown;
+    count.textContent = going ? __("%1, %2 live", shown, going) : shown;
     more.hidden = found <= rows.length;
     more.textContent = __("Show more (%1 left)", found - rows.length);
     if (!total) body.append(makeEmpty(__("There are no runs here.")));
@@ -241,11 +241,11 @@ function sizeOfRun(row) {
 const shownTime = (iso) => (iso ? iso.replace("T", " ").replace("Z", "") : UNKNOWN);
 const counted = (value) => (value === null || value === undefined ? UNKNOWN : value ? value.toLocaleString("en") : "");
 
-// Every word must occur somewhere in the row.
+// Every word must occur somewhere in the row, or be the value of its status in Python.
 function matchesRow(row, wanted) {
   const words = wanted.toLowerCase().split(/\s+/).filter(Boolean);
   if (!words.length) return true;
-  const all = HISTORY_COLUMNS.map((column) => column.text(row)).join(" ").toLowerCase();
+  const all = [...HISTORY_COLUMNS.map((column) => column.text(row)), ...(row.values || [])].join(" ").toLowerCase();
   return words.every((word) => all.includes(word));
 }
 

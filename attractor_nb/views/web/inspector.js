@@ -7,6 +7,7 @@ import { makeIcon } from "./icons.js";
 import { make, makeButton, makeFacts, makeTable, seconds } from "./parts.js";
 import { makeInline } from "./prose.js";
 import { makeStageActions, makeStageMessage } from "./stage_actions.js";
+import { runWord, stageWord } from "./state_words.js";
 import { makeText, makeWords } from "./texts.js";
 import { __, _n } from "./wording.js";
 
@@ -160,7 +161,7 @@ function itemsOf(plain, ask, askForAll) {
 
 function headOf(plain) {
   const counting = (plain.visits || []).filter((one) => !one.is_set_aside).length;
-  const parts = [plain.status.replace("_", " ") + (plain.cached ? `, ${__("cached")}` : "")];
+  const parts = [stageWord(plain.status) + (plain.cached ? `, ${__("cached")}` : "")];
   if (plain.item !== undefined) parts.unshift(__("item %1", plain.item));
   if (plain.is_set_aside) parts.push(__("visit %1 (set aside)", plain.visit));
   else if (counting > 1) parts.push(__("visit %1 of %2", plain.visit, counting));
@@ -207,7 +208,7 @@ function responseOf(plain, modes) {
 
 function statusOf(plain, modes) {
   const facts = makeFacts([
-    [__("Outcome"), plain.status.replace("_", " ")],
+    [__("Outcome"), stageWord(plain.status)],
     [__("Reason"), plain.reason],
     [__("Notes"), plain.notes],
     [__("By hand"), (plain.by_hand || []).join("\n")],
@@ -453,7 +454,7 @@ function attemptLine(one, plain, ask) {
 function lineOf(name, status, extra, isShown, onClick) {
   return make("li", `is-${status.replace(" ", "-")}`, [
     makeButton("al-try", name, "", onClick, isShown ? { "aria-current": "true" } : {}),
-    make("span", "al-try-status", status.replace("_", " ")),
+    make("span", "al-try-status", stageWord(status)),
     make("span", "al-dim", extra.filter(Boolean).join(", ")),
   ]);
 }
@@ -471,7 +472,7 @@ function makeItemRow(one, { visit, branch }, ask) {
   return make("tr", `is-${one.status.replaceAll(" ", "-")}`, [
     make("td", "", isOpened ? [makeButton("al-try", one.index, "", open, { "aria-label": __("Open item %1", one.index) })] : one.index),
     make("td", "al-item-value", one.value),
-    make("td", "al-try-status", one.status.replace("_", " ")),
+    make("td", "al-try-status", runWord(one.status)),
     make("td", "al-dim", one.reason),
   ]);
 }

@@ -11,6 +11,7 @@ import { makeInspector } from "./inspector.js";
 import { atMostEvery, make, makeButton, makeTable, makeView } from "./parts.js";
 import { asPlacedWidget } from "./place.js";
 import { CHILD_SEPARATOR, shareStates } from "./run_states.js";
+import { stageWord } from "./state_words.js";
 import { makeStatusLine } from "./status_line.js";
 import { makeText } from "./texts.js";
 import { __ } from "./wording.js";
@@ -411,7 +412,7 @@ function makeStateTable(ids, { nameOf, onNode }) {
     if (!parts) return;
     parts.state = state || { status: "pending" };
     const { status, attempt, visits, progress, reason, note } = parts.state;
-    const texts = [status.replace("_", " "), attempt > 1 ? attempt : "", visits || "", [progress, reason, note].filter(Boolean).join("; ")];
+    const texts = [stageWord(status), attempt > 1 ? attempt : "", visits || "", [progress, reason, note].filter(Boolean).join("; ")];
     texts.forEach((text, number) => {
       if (parts.cells[number].textContent !== String(text)) parts.cells[number].textContent = text;
     });

@@ -9,6 +9,7 @@ import { makeInspector } from "./inspector.js";
 import { make, makeButton, makeView, seconds } from "./parts.js";
 import { showElsewhere, standIn } from "./place.js";
 import { flattened } from "./run_states.js";
+import { stageWord } from "./state_words.js";
 import { __, _n } from "./wording.js";
 
 const ASK_AFTER_MS = 120; // who drags the slider asks for nothing on the way
@@ -478,9 +479,7 @@ function makeScrubber({ onSeek, onStage, onPlay }) {
         ...ticksOf(ends, count).map((frame) => {
           const tick = make("span", `ar-tick ar-${frame.node ? frame.status : `run-${frame.status}`}`);
           tick.style.left = `${(100 * frame.n) / count}%`;
-          tick.title = frame.node
-            ? `${nameOf(frame.node)}: ${frame.status.replace("_", " ")}`
-            : frame.words;
+          tick.title = frame.node ? `${nameOf(frame.node)}: ${stageWord(frame.status)}` : frame.words;
           return tick;
         }),
       );

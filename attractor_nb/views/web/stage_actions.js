@@ -142,7 +142,7 @@ export function makeStageActions(onAct) {
   function makeRewindForm() {
     const where = actions.at ? actions.at : place.visit ? __("%1, visit %2", place.node, place.visit) : place.node;
     const box = makeForm({
-      words: __("The run goes back to just before %1, and continues from there. %2", where, NOT_LOST),
+      words: __("The run goes back to just before %1 and resumes from there. %2", where, NOT_LOST),
       go: __("Rewind and run"),
       aside: ASIDE.rewind,
       onGo: () => act({ call: "rewind", key }),

@@ -1,12 +1,8 @@
 // The line under the graph: how the run stands, where, for how long, and what it has used.
 
 import { make, makeButton, seconds } from "./parts.js";
+import { runWord } from "./state_words.js";
 import { __ } from "./wording.js";
-
-const RUN_WORDS = {
-  ready: __("ready"), running: __("running"), waiting: __("waiting"), retrying: __("retrying"),
-  success: __("success"), fail: __("failed"), interrupted: __("stopped"),
-};
 
 // `onMore` is called by who wants to see all that is under way.
 export function makeStatusLine(stop, onMore) {
@@ -37,8 +33,10 @@ export function makeStatusLine(stop, onMore) {
     element,
     tick,
     show(line, now) {
-      element.dataset.status = line.status || "ready";
-      word.textContent = RUN_WORDS[line.status] || RUN_WORDS.ready;
+      const status = line.status || "ready";
+      const shown = line.is_paused ? "paused" : status;
+      element.dataset.status = status;
+      word.textContent = runWord(shown);
       node.textContent = line.node || "";
       more.hidden = !line.more;
       more.textContent = line.more ? __("and %1 more", line.more.toLocaleString("en")) : "";

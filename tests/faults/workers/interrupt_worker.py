@@ -181,7 +181,7 @@ def lead_to_its_end(pipeline, root, job, options, interrupter):
         del options["on_interrupted"]
         return run(pipeline, root, job, options)
     except RunError as refusal:
-        if "has succeeded" not in str(refusal):
+        if "has completed" not in str(refusal):
             raise
         return Run.load(root).result()
 

@@ -114,7 +114,7 @@ def lead_to_its_end(pipeline, root, job, options):
     except RunNotFound:  # nothing of it was run
         return pipeline.run(wait=True, logs_root=root, params={"ticket": "T-1"}, **options)
     except RunError as refusal:
-        if "has succeeded" not in str(refusal):
+        if "has completed" not in str(refusal):
             raise
         return Run.load(root).result()
 

@@ -338,7 +338,7 @@ def outcome_of_resume(place, effects, *, take_over):
     except RunLocked as error:
         return {"word": "locked", "by": error.owner.get("pid"), "after": time.monotonic() - began}
     except RunError as error:
-        if "has succeeded" not in error.message:
+        if "has completed" not in error.message:
             raise
         return {"word": "too late"}  # another has taken it over and ended it already
     try:
