@@ -122,6 +122,9 @@ _JOINTS: Final = (".&|/", "=_-,:")
 
 def _broken(word: str, width: float, size: float, *, is_mono: bool, is_bold: bool) -> list[str]:
     """A word in pieces that fit."""
+    # The widths of single letters, added up, differ from the width of the word by a rounding error.
+    if text_width(word, size, is_mono=is_mono, is_bold=is_bold) <= width:
+        return [word]
     pieces: list[str] = []
     piece, used = "", 0.0
     for char in word:

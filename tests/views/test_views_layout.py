@@ -259,6 +259,26 @@ def test_a_router_stands_over_the_middle_of_its_ways_and_labels_are_beside_their
             assert abs(route.label[1] - layout.centres[link.target][1]) < 6
 
 
+def places_of(text):
+    scene = draw_scene(parse_dot(text))
+    layout = lay_out(scene)
+    return {box.node_id: x for box, (x, _) in zip(scene.boxes, layout.centres, strict=True)}
+
+
+def test_routers_within_a_router_are_each_over_the_middle_of_their_own_ways():
+    ways = " ".join(f"sort -> {a}; " + " ".join(f"{a} -> {a}{n} -> done;" for n in range(3)) for a in "abc")
+    places = places_of(f"digraph g {{ rankdir=TB start [shape=Mdiamond] start -> sort {ways} }}")
+    assert [places[name] for name in ("start", "sort", "done")] == pytest.approx([places["b"]] * 3, abs=1)
+    assert [places[a] for a in "abc"] == pytest.approx([places[f"{a}1"] for a in "abc"], abs=1)
+
+
+def test_a_router_beside_the_main_path_does_not_bend_it():
+    ways = " ".join(f"other -> w{n} -> done;" for n in range(3))
+    text = f"digraph g {{ rankdir=TB start [shape=Mdiamond] done -> exit exit [shape=Msquare] start -> a -> done; start -> other {ways} }}"
+    places = places_of(text)
+    assert [places[name] for name in ("a", "done", "exit")] == pytest.approx([places["start"]] * 3, abs=1)
+
+
 def test_nodes_that_skips_leave_are_no_routers():
     text = "digraph g { rankdir=TB a [shape=Mdiamond] f [shape=Msquare] a -> b -> c -> d -> e -> f; a -> c; a -> d; b -> d; b -> e }"
     layout = lay_out(draw_scene(parse_dot(text)))

@@ -43,6 +43,12 @@ def test_nothing_is_lost_while_there_are_lines_left(words):
     assert " ".join(wrap(text, 80, 12, max_lines=99)) == text
 
 
+@given(st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=20), st.booleans())
+def test_a_word_that_is_as_wide_as_the_line_is_whole(word, is_mono):
+    width = text_width(word, 12, is_mono=is_mono)
+    assert wrap(f"{word} {word}", width, 12, max_lines=4, is_mono=is_mono) == (word, word)
+
+
 @pytest.mark.parametrize(
     ("text", "lines"),
     [

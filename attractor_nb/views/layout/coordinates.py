@@ -34,7 +34,7 @@ def assign_positions(
     priorities: Mapping[tuple[int, int], int],
     borders: Mapping[int, int],
     separation: Separation,
-    fans: Sequence[tuple[int, int]] = (),
+    fans: Sequence[tuple[int, int | None]] = (),
 ) -> dict[int, float]:
     """The place of each vertex across the flow.
 
@@ -46,7 +46,7 @@ def assign_positions(
         borders: 0 for a left border of a panel, 1 for a right one.
         separation: Least distance between the places of two neighbours, left one first.
         fans: Pairs of vertices, upper and lower, that are over one another where that can be: both over the
-            middle of what is between them.
+            middle of what is between them. Without the lower one, the upper one is over its own neighbours.
     """
     upper: dict[int, list[int]] = defaultdict(list)
     lower: dict[int, list[int]] = defaultdict(list)
@@ -56,9 +56,11 @@ def assign_positions(
     blocked = _conflicts(layers, upper, priorities)
     place = {vertex: number for row in layers for number, vertex in enumerate(row)}
     for above, below in fans:
-        has_branches_only = len(lower[above]) == len(upper[below])
+        has_branches_only = below is None or len(lower[above]) == len(upper[below])
         blocked |= _outer_edges(above, lower, place, has_middle=has_branches_only)
-        blocked |= _outer_edges(below, upper, place, has_middle=True)
+        if below is not None:
+            blocked |= _outer_edges(below, upper, place, has_middle=True)
+    pairs = [(above, below) for above, below in fans if below is not None]
     # Four times the same: from above or from below, pushed to the left or to the right. Mirrored and reversed layers
     # make one rule of all four. Each assignment leans to its corner; the middle of the four leans to none.
     kept = [pair for pair, priority in priorities.items() if priority >= MAIN]
@@ -73,7 +75,7 @@ def assign_positions(
             roots = _aligned(rows, neighbours, blocked, promises)
             closing = {roots[vertex] for vertex, side in borders.items() if side != is_mirrored}
             distance = _mirrored(separation) if is_mirrored else separation
-            joined = _joined(rows, roots, fans)
+            joined = _joined(rows, roots, pairs)
             # With the two blocks of a fan as one it may be impossible to keep all orders; then without.
             places = _compacted(rows, joined, closing, distance) or _compacted(rows, roots, closing, distance)
             candidates.append({v: -x for v, x in places.items()} if is_mirrored else places)

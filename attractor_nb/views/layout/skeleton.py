@@ -37,8 +37,12 @@ MOST_PANEL_LAYERS: Final = 20_000
 """Layers that all panels of a drawing may pass together: about a second of work. A panel costs two vertices in each."""
 
 
-def main_path(scene: Scene, is_forward: Sequence[bool]) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
-    """The links of the main path in their order, and each fan-out with the box where its branches meet.
+Fans = tuple[tuple[int, int | None], ...]
+"""Each fan-out or router, and the box where its branches meet; None where that is over another one."""
+
+
+def main_path(scene: Scene, is_forward: Sequence[bool]) -> tuple[tuple[int, ...], Fans]:
+    """The links of the main path in their order, and the fan-outs and routers.
 
     A scene that has no exit to reach has no main path.
     """
@@ -62,7 +66,9 @@ def main_path(scene: Scene, is_forward: Sequence[bool]) -> tuple[tuple[int, ...]
     followers = {box: {scene.links[position].target for position in links} for box, links in outgoing.items()}
     fans = {box: None for box in boxes if _is_fan(scene.boxes[box].shape, followers, box, meetings[box])}
     path: list[int] = []
+    passed = set[int | None]()
     while here is not None and here in reaches_exit and outgoing[here]:
+        passed.add(here)
         if here in fans:
             here = meetings[here]
             continue
@@ -71,7 +77,16 @@ def main_path(scene: Scene, is_forward: Sequence[bool]) -> tuple[tuple[int, ...]
             break
         path.append(link)
         here = scene.links[link].target
-    return tuple(path), tuple((box, join) for box in fans if (join := meetings[box]) is not None)
+    passed.add(here)
+    # Of several whose branches meet in one box, the first one is over it: the others are within its branches. A box of
+    # the main path is over no other than one of the main path.
+    over: dict[int, int] = {}
+    for box in reversed(ahead):
+        join = meetings[box]
+        if box in fans and join is not None and (box in passed or join not in passed):
+            over.setdefault(join, box)
+    joins = {box: join for join, box in over.items()}
+    return tuple(path), tuple((box, joins.get(box)) for box in fans if meetings[box] is not None)
 
 
 def _is_fan(shape: Shape, ahead: Mapping[int, Collection[int]], box: int, meeting: int | None) -> bool:
@@ -156,7 +171,7 @@ class Skeleton:
     is_crowded: tuple[bool, ...]  #: True if another link joins the same two boxes.
     directions: frozenset[tuple[int, int]]  #: Source and target of all links.
     spine: tuple[int, ...]  #: The links of the main path, in its order.
-    fans: tuple[tuple[int, int], ...]  #: Each fan-out and the box where its branches meet.
+    fans: Fans  #: The fan-outs and routers.
     loop_starts: Mapping[int, float]  #: Distance of each loop's beginning from the centre of its box, across the flow.
 
     def is_loop(self, position: int) -> bool:
