@@ -43,7 +43,7 @@ REASONS = {
     "it is for another process than the run above, which was killed": r"\.resume\(",
     "it is a magic of IPython": r"^%",
     "it is for a notebook with the extension": r"\bdisplay\(|\.widget\(",
-    "it is a cell of marimo": r"\bmarimo\b",
+    "it is a cell of marimo": r"\bmo\b",
     "its last line raises an error on purpose": r"^raise ",
 }
 """Why a block is not run, and what is in each block of which that is true."""
