@@ -177,7 +177,7 @@ faults: $(DEVELOPMENT) $(MODEL) system ## the whole fault campaign, 20 to 30 min
 	ATTRACTOR_CAMPAIGN=full ATTRACTOR_FIGURES=$(FIGURES) $(PY) -m pytest tests/faults -q -n $(WAITERS) --dist load --maxschedchunk 1 --durations=30
 
 .PHONY: figures
-figures: $(DEVELOPMENT) ## write the figures of the last fault campaign into docs/reliability.md
+figures: $(DEVELOPMENT) ## write the figures of the last fault campaign into docs/campaigns.md
 	$(PY) tests/faults/report.py $(FIGURES)
 
 .PHONY: simulate

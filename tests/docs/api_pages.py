@@ -191,14 +191,14 @@ def _type(parameter: inspect.Parameter) -> str:
 
 
 def _text(docstring: str) -> str:
-    """A docstring as Markdown: its code has two backquotes, and an indented snippet is a block."""
+    """A docstring as Markdown: its code has two backquotes, and an example of the interpreter is a block."""
     text = re.sub(r"``([^`]+)``", r"`\1`", docstring.strip())
-    return re.sub(r"(?:^    .*\n?|^\n(?=    ))+", lambda found: _block(found[0]), text, flags=re.MULTILINE)
+    return re.sub(r"^>>> (?:.+\n?)+", lambda found: _block(found[0]), text, flags=re.MULTILINE)
 
 
 def _block(lines: str) -> str:
-    body = re.sub(r"^    ", "", lines.strip("\n"), flags=re.MULTILINE)
-    return f"\n<!-- not run: a part of a description -->\n```python\n{body}\n```\n"
+    body = re.sub(r"^<BLANKLINE>$", "", lines.strip(), flags=re.MULTILINE)
+    return f"```pycon\n{body}\n```\n"
 
 
 def _cell(text: str) -> str:

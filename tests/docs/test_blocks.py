@@ -1,11 +1,14 @@
-"""Each block of each page does what its page says: one page after the other, in an empty directory, without a key."""
+"""Each block of each page does what its page says: Python and shell in page order, in an empty directory, without a key."""
 
 import json
 import os
 import re
 import shlex
+import signal
+import subprocess
 import sys
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 
 import pytest
 import typer.main
@@ -14,17 +17,17 @@ from attractor_nb import Pipeline
 from attractor_nb.cli.command_tree import app
 from attractor_nb.model.calls.providers import PROVIDERS
 from tests import warm
-from tests.docs.blocks import REPOSITORY, blocks_of
+from tests.docs.blocks import REASONS, REPOSITORY, blocks_of
 
 PAGES = [page for page in sorted((REPOSITORY / "docs").rglob("*.md")) if page.stem not in {"rules", "errors"}]
+PAGES.append(REPOSITORY / "examples" / "README.md")
 """The generated pages of malformed and bad sources have tests of their own."""
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
-PYTHON = {
-    name: found
-    for name in dict.fromkeys(block.page for block in BLOCKS)
-    if (found := [block for block in BLOCKS if block.page == name and block.language == "python"])
-}
+RUN = {block.page: (REPOSITORY / "docs" / block.page) for block in BLOCKS if block.is_run}
+RUN |= {name: REPOSITORY / name for name in RUN if name.startswith("examples/")}
+TYPED = r"(attractor-nb|pip|uv|conda|pytest|make|dask|jupyter|export|curl|eval) |[A-Z]+=\S"
 OUTPUT = {"", "text", "diff"}
+PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 KEYS = {key for provider in PROVIDERS for key in provider.keys}
 
 
@@ -36,34 +39,41 @@ def agents(folder):
     own.write_text('#!/bin/sh\necho "$@" >> calls.txt\necho \'{"outcome": "success"}\'\n')
     own.chmod(0o755)
     stubs = REPOSITORY / "tests" / "backends" / "agents" / "stubs"
-    yield {"PATH": os.pathsep.join([str(own.parent), str(stubs), os.environ["PATH"]]), "STUB_MODE": "approve"}
+    yield {"PATH": os.pathsep.join([str(own.parent), str(stubs), PATH]), "STUB_MODE": "approve"}
     first, *_ = (folder / "calls.txt").read_text().splitlines()
     assert re.fullmatch(r"--yes --message-file=/.*/agent\.prompt\.md", first), first
 
 
 @contextmanager
 def a_server(folder):
-    """A server on this machine, whose URL is in the environment."""
-    from tests.server.conftest import TOKEN, running
+    """A server of this directory, started as the pages say; the address that it prints is in the environment."""
+    command = [sys.executable, "-m", "attractor_nb", "serve", "--port", "0"]
+    with warm.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            yield {"ATTRACTOR_SERVER": server.stdout.readline().strip()}
+        finally:
+            server.send_signal(signal.SIGINT)
 
-    (folder / "runs").mkdir()
-    with running(folder / "runs") as client:
-        yield {"ATTRACTOR_SERVER": f"{client.base}/#token={TOKEN}"}
 
-
-AROUND = {"agents.md": agents, "events.md": a_server, "server.md": a_server}
+AROUND = {"agents.md": agents, "cli.md": a_server, "events.md": a_server, "server.md": a_server}
 """By page: the context manager that its blocks run in, which gives environment variables."""
 
 
-@pytest.mark.parametrize("name", PYTHON)
+MARKS = {"server.md": pytest.mark.kind("a server"), "cli.md": pytest.mark.campaign}
+"""A page of many commands takes seconds; `server.md` and the how-to pages have the same ones in `make test`."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=MARKS.get(name, ())) for name in RUN])
 def test_the_programs_of_a_page_run_in_order_and_print_what_stands_there(name, tmp_path):
     (tmp_path / "examples").symlink_to(REPOSITORY / "examples")
+    (tmp_path / "home").mkdir()
     environment = {key: value for key, value in os.environ.items() if key not in KEYS}
+    environment |= {"PATH": PATH, "PYTHONPATH": str(REPOSITORY), "HOME": str(tmp_path / "home")}
     with AROUND.get(name, lambda folder: nullcontext({}))(tmp_path) as around:
         done = warm.run(
-            [sys.executable, REPOSITORY / "tests" / "docs" / "blocks.py", REPOSITORY / "docs" / name],
+            [sys.executable, REPOSITORY / "tests" / "docs" / "blocks.py", RUN[name]],
             cwd=tmp_path,
-            env=environment | {"PYTHONPATH": str(REPOSITORY)} | around,
+            env=environment | around,
             capture_output=True,
             text=True,
             timeout=100,
@@ -71,9 +81,11 @@ def test_the_programs_of_a_page_run_in_order_and_print_what_stands_there(name, t
     assert done.returncode == 0, done.stderr
     results = json.loads(done.stdout.splitlines()[-1])
     assert [error for _, _, error in results if error] == []
-    assert [line for line, *_ in results] == [block.line for block in PYTHON[name] if not block.reason]
-    for line, printed, _ in results:
-        assert_is_shown(printed, name, line)
+    programs = [block for block in BLOCKS if block.page == name and block.is_run]
+    assert [line for line, *_ in results] == [block.line for block in programs]
+    for (line, printed, _), block in zip(results, programs, strict=True):
+        if block.language == "python":
+            assert_is_shown(printed, name, line)
 
 
 def assert_is_shown(printed, name, line):
@@ -87,8 +99,18 @@ def assert_is_shown(printed, name, line):
     assert [text for text in printed.splitlines() if text not in comments] == []
 
 
-def test_a_block_that_is_not_run_says_why_in_a_sentence():
-    assert [block.id for block in BLOCKS if block.reason and len(block.reason.split()) < 4] == []
+@pytest.mark.parametrize("block", [block for block in BLOCKS if block.reason], ids=lambda block: block.id)
+def test_a_block_that_is_not_run_has_a_reason_that_is_true_of_it(block):
+    assert re.search(REASONS[block.reason], block.text, re.MULTILINE)
+
+
+def test_each_reason_is_given_by_a_page():
+    assert {block.reason for block in BLOCKS} == {"", *REASONS}
+
+
+def test_what_is_typed_in_a_shell_is_marked_as_its_language():
+    others = [block for block in BLOCKS if block.language in {"", "text", "bash", "console"}]
+    assert [block.id for block in others if block.page != "commands.md" and re.match(TYPED, block.text)] == []
 
 
 @pytest.mark.parametrize("block", [block for block in BLOCKS if block.language == "dot"], ids=lambda block: block.id)
@@ -100,7 +122,7 @@ def test_a_pipeline_of_a_page_has_the_findings_that_its_page_expects(block):
 COMMANDS = [
     (block, line)
     for block in BLOCKS
-    if block.language in {"", "sh", "bash"}
+    if block.language == "sh" and block.reason
     for line in re.findall(r"attractor-nb (?:(?! \| | > |\)\"|\)\n|\n).)*", block.text.replace("\\\n", " "))
 ]
 ROOT = typer.main.get_command(app)

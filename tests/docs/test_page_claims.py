@@ -34,6 +34,12 @@ from attractor_nb.model.vocabulary.value_forms import DEFAULT_MAX_ITEMS
 from attractor_nb.model.vocabulary.variables import FILTERS, RENDERED_ATTRIBUTES, variables
 from attractor_nb.pipeline.runs import RunRow, RunTable
 from attractor_nb.runtime.prepare.run_options import BOUNDS, RunOptions, worker_wait_seconds
+from attractor_nb.server.answers.run_answers import MOST_QUESTIONS
+from attractor_nb.server.event_channel import KEPT_BYTES, KEPT_FRAMES
+from attractor_nb.server.recovery import AT_A_TIME, MAX_TRIES
+from attractor_nb.server.request_calls import KEPT_SECONDS
+from attractor_nb.server.server_settings import DEFAULT_MAX_RUNS, DEFAULT_MAX_STREAMS
+from attractor_nb.server.serving import MOST_BYTES, MOST_SECONDS
 from attractor_nb.storage.cache_store import MAX_ENTRY_BYTES
 from attractor_nb.storage.files.atomic import TEMPORARY_PREFIX
 from attractor_nb.storage.manifest_file import Manifest
@@ -104,6 +110,15 @@ FIGURES = {
         {60: "was not used for a minute"}[perform.IDLE_SECONDS],
         f"within {lifelines.POLL_SECONDS} s of the scheduler's message",
         f"takes less than {perform.HOLD_AFTER_SECONDS} s cannot be stopped",
+    ],
+    "server": [
+        f"leaves {KEPT_BYTES // 1024} kB or {KEPT_FRAMES:,} events unread",
+        f"at most {MOST_QUESTIONS}; `more_questions`",
+        f"More than {DEFAULT_MAX_RUNS:,} active runs or {DEFAULT_MAX_STREAMS:,} streams",
+        f"up to {MOST_BYTES // 2**20} MB for at most {MOST_SECONDS:g} seconds",
+        {24 * 3600: "however often it is sent within a day"}[KEPT_SECONDS],
+        {2: "two runs are resumed at a time"}[AT_A_TIME],
+        {3: "after three attempts without a result"}[MAX_TRIES],
     ],
     "sharing": [f"{MAX_BYTES / 1e6:g} MB"],
     "time-travel": [f"`{TEMPORARY_PREFIX}…`"],

@@ -109,16 +109,3 @@ def test_the_table_of_literals_is_true():
                 for literal in re.findall(r"`([^`]+)`", part):
                     condition = parse_condition(f"context.x={literal}")
                     assert evaluate_condition(condition, "", "", {"x": value}.get) is is_equal, (value, literal)
-
-
-CONTRIBUTING = {"architecture", "benchmarks", "conformance", "libraries", "reliability"}
-FOR_USERS = [page for page in sorted(DOCS.rglob("*.md")) if page.stem not in CONTRIBUTING]
-INTERNAL = re.compile(
-    r"\btests/\w+|`[a-z_]+/[a-z_/]+\.(?:py|js)`|\brulings? \d|\bspec \d|\bappendix [a-d]\b|[Mm]easured on 20\d\d"
-)
-
-
-@pytest.mark.parametrize("page", FOR_USERS, ids=lambda page: page.stem)
-def test_a_page_for_users_names_no_test_source_file_ruling_or_measurement(page):
-    text = re.sub(r"<!--.*?-->", "", page.read_text("utf-8"), flags=re.DOTALL)
-    assert INTERNAL.findall(text) == []

@@ -81,7 +81,7 @@ def campaign() -> Campaign:
 
 
 class Figures:
-    """The measurements of a campaign, for the table of docs/reliability.md."""
+    """The measurements of a campaign, for the table of docs/campaigns.md."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""Writes the figures of a fault campaign into docs/reliability.md.
+"""Writes the figures of a fault campaign into docs/campaigns.md.
 
 Usage: python tests/faults/report.py FIGURES
 
@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "reliability.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "campaigns.md"
 BEGIN = "<!-- figures: written by `make figures` -->\n"
 END = "<!-- end of figures -->\n"
 

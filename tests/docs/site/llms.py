@@ -10,6 +10,7 @@ LEFT_OUT = {
     "contributing.md",
     "conformance.md",
     "benchmarks.md",
+    "campaigns.md",
     "libraries.md",
     "architecture.md",
     "development.md",

@@ -93,20 +93,23 @@ def notebook_with_links(text: str, path: str, downloads: set[str]) -> str:
     return json.dumps(notebook, ensure_ascii=False, indent=1)
 
 
-def sections(index: str) -> dict[str, str]:
-    """The front page with a hidden table of contents, and a page for each of its sections.
+def kinds(index: str) -> Iterator[tuple[str, str, list[str]]]:
+    """Each section of the front page, which is a kind of page: its title, its text, and its pages.
 
     A page belongs to the section that links to it first. One to which the front page has no link is an orphan.
     """
-    _, *parts = re.split(r"^## ", index, flags=re.MULTILINE)
-    made: dict[str, str] = {}
     known: set[str] = set()
-    for part in parts:
+    for part in re.split(r"^## ", index, flags=re.MULTILINE)[1:]:
         title, _, body = part.partition("\n")
         linked = [found[1] for found in LINK.finditer(body) if found[1].endswith((".md", ".ipynb"))]
         names = [name for name in dict.fromkeys(linked) if name not in known]
         known.update(names)
-        made[f"{title.lower()}.md"] = f"# {title}\n\n{body.strip()}\n\n{_toctree(names)}"
+        yield title, body.strip(), names
+
+
+def sections(index: str) -> dict[str, str]:
+    """The front page with a hidden table of contents, and a page for each of its sections."""
+    made = {f"{title.lower()}.md": f"# {title}\n\n{body}\n\n{_toctree(names)}" for title, body, names in kinds(index)}
     return {"index.md": f"{index.rstrip()}\n\n{_toctree(made)}", **made}
 
 

@@ -1,4 +1,4 @@
-"""The page of promises is true: each fault has its figure, and each test that it names exists."""
+"""The page of campaigns is true: each fault has its figure, and each test that it names exists."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "reliability.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "campaigns.md").read_text("utf-8")
 FAULTS = dict(re.findall(r"^\| (\d+) \|.*\| (.*) \|$", PAGE, re.MULTILINE))
 NAMED = sorted(set(re.findall(r"`(tests/[\w/]+\.py)((?:::\w+)*)`", PAGE)))
 
