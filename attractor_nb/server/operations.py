@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic.json_schema import models_json_schema
 
 from attractor_nb.errors import NoSuchGate, SourceError
-from attractor_nb.lazy_imports import later
 from attractor_nb.model.question import BY_API, is_known_way, name_and_way, signed
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.declared_inputs import plain_inputs

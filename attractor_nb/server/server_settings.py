@@ -77,10 +77,9 @@ def tokens_of(users: Sequence[str], token: str | None) -> dict[str, str]:
     if not users:
         return {account_name(): given}
     for name in users:
-        if not (name.isprintable() and name.strip() == name and 0 < len(name) <= MAX_NAME_CHARS) or set(name) & set("()"):
-            raise OptionError(
-                f"user {name!r} is not a name", hint=f"1 to {MAX_NAME_CHARS} printable characters without parentheses"
-            )
+        if not name.isprintable() or name != name.strip() or not 0 < len(name) <= MAX_NAME_CHARS or {*name} & {*"()"}:
+            words = f"1 to {MAX_NAME_CHARS} printable characters without parentheses"
+            raise OptionError(f"user {name!r} is not a name", hint=words)
     if len(set(users)) < len(users):
         raise OptionError("a user is named twice", hint="name each user once")
     return {name: _token_of(name, given) for name in users}

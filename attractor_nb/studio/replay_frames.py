@@ -66,8 +66,9 @@ def replay_of(graph: Graph, events: Sequence[Event]) -> dict[str, Any]:
 
     Returns:
         ``started`` (seconds since 1970), ``seconds`` (from the first event to the last), ``base`` (the
-        context before the first), ``frames``, and of a failed run ``failed``, its failed stage. Each frame has ``n`` (its number, from 1), ``at``
-        (seconds from the first event), ``type``, ``node`` (in a child run ``node>inner``; empty for the run),
+        context before the first), ``frames``, and of a failed run ``failed``, its failed stage. Each frame has
+        ``n`` (its number, from 1), ``at`` (seconds from the first event), ``type``, ``node`` (in a child run
+        ``node>inner``; empty for the run),
         ``words`` and ``delta`` (as ``fold_event`` gives it). Where there is something to say there are also
         ``context`` (the values that it set, cut), ``dropped`` (keys that are gone), ``branch``, ``visit``,
         ``status`` (how the stage, or the run, ended) and ``begins`` (a branch begins with a copy of the

@@ -128,7 +128,9 @@ def test_each_user_has_an_address_and_answers_under_the_own_name(started, comman
     _, err = process.communicate(timeout=60)
     tokens = [address.partition("#token=")[2].encode() for address in addresses.values()]
     files = [file.read_bytes() for file in (sources / "runs").rglob("*") if file.is_file()]
-    assert not [secret for secret in (*tokens, b"the-secret-of-this-server") for text in (*files, err) if secret in text]
+    assert not [
+        secret for secret in (*tokens, b"the-secret-of-this-server") for text in (*files, err) if secret in text
+    ]
 
 
 def test_the_addresses_of_users_are_one_line_of_json_each(started, sources):

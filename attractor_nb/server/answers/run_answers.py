@@ -430,7 +430,12 @@ def take_answer(service: RunService, run_id: str, question: str, given: Answer) 
         from attractor_nb.runtime.parked_answers import record_answer  # noqa: PLC0415 - see serving.py
 
         record_answer(
-            summary.current_directory, asked.id, given.choice, text=given.text, form=given.form, answered_by=given.answered_by
+            summary.current_directory,
+            asked.id,
+            given.choice,
+            text=given.text,
+            form=given.form,
+            answered_by=given.answered_by,
         )
         return AnswerTaken(pipeline=run_id, question=asked.id, stage=asked.stage, status="recorded")
     if asked is None or not summary.is_live:
