@@ -228,8 +228,9 @@ def run_server(
         urls = [f"http://{shown_host(host)}:{port}{prefix}/#token={each}" for each in tokens.values()]
 
         def announce() -> None:
-            for url in urls if on_ready else ():
-                on_ready(url)
+            if on_ready is not None:
+                for url in urls:
+                    on_ready(url)
 
         process = ServerProcess(Server(settings, version=version), announce)
         process.run(sockets=[listening])
