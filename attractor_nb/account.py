@@ -8,19 +8,19 @@ import os
 from attractor_nb.model.question import signed
 from attractor_nb.model.vocabulary import environment_variables
 
-_MAX_CHARS = 64
+MAX_NAME_CHARS = 64
 
 
 def signed_here(way: str) -> str:
     """A way of answering with the account of this process: ``ada (console)``; the way alone where none is known."""
-    return signed(way, _account())
+    return signed(way, account_name())
 
 
-def _account() -> str:
+def account_name() -> str:
     """The user of JupyterHub, else of the operating system; empty for a user without a name."""
     if name := os.environ.get(environment_variables.JUPYTERHUB_USER, ""):
-        return name[:_MAX_CHARS]
+        return name[:MAX_NAME_CHARS]
     try:
-        return getpass.getuser()[:_MAX_CHARS]
+        return getpass.getuser()[:MAX_NAME_CHARS]
     except (ImportError, KeyError, OSError):
         return ""

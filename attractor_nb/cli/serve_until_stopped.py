@@ -14,6 +14,7 @@ from attractor_nb.network import outward_address
 from attractor_nb.server import serve
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 
@@ -31,28 +32,33 @@ def _from_elsewhere(host: str, url: str) -> list[str]:
     return [f"from other machines: {there} with the same #token=…; {names}"]
 
 
-def serve_runs(runs_dir: Path, *, is_json: bool, host: str, **options: Any) -> ExitCode:
+def serve_runs(runs_dir: Path, *, is_json: bool, host: str, users: Sequence[str], **options: Any) -> ExitCode:
     """Serve the runs of a runs base until Ctrl-C.
 
     Args:
         runs_dir: The runs base.
-        is_json: Print the address as JSON.
+        is_json: Print the address as JSON, one line for each user.
         host: Where it listens.
+        users: The persons who get an address of their own; none for one address without a name.
         **options: As of ``attractor_nb.server.serve``; what is None is the server's own choice.
     """
+    unannounced: list[str | None] = list(users) or [None]
     is_ready = False
 
     def announce(url: str) -> None:
         nonlocal is_ready
         is_ready = True
+        address, user = read_address(url), unannounced.pop(0)
         if is_json:  # not by print_json: the token is to be seen here, and nowhere else
-            address = read_address(url)
-            print(json.dumps({"url": url, "server": address.url, "token": address.token}), flush=True)
+            line = {"url": url, "server": address.url, "token": address.token, "user": user}
+            print(json.dumps(line), flush=True)
             return
-        address = read_address(url)
-        print(url, flush=True)  # all of stdout: a script reads it as a whole
+        print(f"{user} {url}" if user else url, flush=True)  # all of stdout: a script reads it as a whole
+        if unannounced:
+            return
+        which = "the address of your name" if users else "that address"
         hints = [
-            f"serving the runs in {shown_path(runs_dir)}: open that address, or give it to --server; Ctrl-C stops",
+            f"serving the runs in {shown_path(runs_dir)}: open {which}, or give it to --server; Ctrl-C stops",
             # the token is on stdout alone: stderr ends in logs
             f'with that address in URL: curl -H "Authorization: Bearer ${{URL#*=}}" {address.url}/pipelines',
             *_from_elsewhere(host, address.url),
@@ -61,7 +67,7 @@ def serve_runs(runs_dir: Path, *, is_json: bool, host: str, **options: Any) -> E
 
     try:
         given = {name: value for name, value in options.items() if value is not None}
-        serve(runs_dir, host=host, on_ready=announce, **given)
+        serve(runs_dir, host=host, users=users, on_ready=announce, **given)
     except KeyboardInterrupt:  # that is how a server ends; by now it has let its runs go in order
         if not is_ready:
             raise

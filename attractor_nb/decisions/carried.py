@@ -52,6 +52,15 @@ def is_of_thread(page: str) -> bool:
     return any(line.startswith("- Thread: ") for line in page.splitlines()[3:4])
 
 
+def preamble_of(page: str) -> str:
+    r"""The preamble that a page shows, as it is in the prompt; empty for a page of a conversation.
+
+    >>> preamble_of("# Carried into plan\n\n- Fidelity: compact\n- Size: about 4 tokens\n\nGoal: ship\n\nMore\n")
+    'Goal: ship\n\nMore\n'
+    """
+    return "" if is_of_thread(page) else page.partition("\n\n")[2].partition("\n\n")[2]
+
+
 def _message_lines(messages: Sequence[Message]) -> Iterator[str]:
     """A line for each thing that was said."""
     for message in messages:

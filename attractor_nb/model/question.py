@@ -15,15 +15,18 @@ from attractor_nb.model.record import Record, always, no_values
 BY_CLICK: Final = "widget"
 BY_INBOX: Final = "inbox"
 BY_PAGE: Final = "page"
+BY_API: Final = "api"
 _PLACES: Final = {
     BY_CLICK: "",
     BY_INBOX: ", in the inbox",
     BY_PAGE: ", on the page",
+    BY_API: ", over HTTP",
     "console": ", at the console",
     "command line": ", at the command line",
 }
 """Place of a person's answer, by the way in ``answered_by``."""
-_OTHERS: Final = {"call": "a call", "api": "a call"}
+_OTHERS: Final = {"call": "a call", BY_API: "a call"}
+"""Words for an answer without the name of a person."""
 
 
 class QuestionType(StrEnum):
@@ -115,20 +118,25 @@ def name_and_way(answered_by: str) -> tuple[str, str]:
     >>> name_and_way("ada (console)"), name_and_way("console"), name_and_way("Ada Lovelace")
     (('ada', 'console'), ('', 'console'), ('', 'Ada Lovelace'))
     """
-    name, separator, way = answered_by.rpartition(" (")
+    name, separator, way = answered_by.partition(" (")
     return (name, way[:-1]) if name and separator and way.endswith(")") else ("", answered_by)
+
+
+def is_known_way(way: str) -> bool:
+    """True for a way of answering that displays have words for."""
+    return way in _PLACES
 
 
 def who_answered(answered_by: str) -> str:
     """The person or mechanism that answered, for a sentence: all displays of a run show the same words.
 
-    >>> [who_answered(each) for each in ("ada (page)", "widget", "call", "Grace")]
-    ['ada, on the page', 'a person', 'a call', 'Grace']
+    >>> [who_answered(each) for each in ("ada (page)", "widget", "api", "ada (api)", "Grace")]
+    ['ada, on the page', 'a person', 'a call', 'ada, over HTTP', 'Grace']
     """
     name, way = name_and_way(answered_by)
-    if way in _PLACES:
-        return f"{name or 'a person'}{_PLACES[way]}"
-    return _OTHERS.get(way, answered_by)
+    if not name and way in _OTHERS:
+        return _OTHERS[way]
+    return f"{name or 'a person'}{_PLACES[way]}" if way in _PLACES else answered_by
 
 
 def worded_answer(words: str, answered_by: str = "") -> Answer:

@@ -28,6 +28,7 @@ def serve(
     host: str = "127.0.0.1",
     port: int = DEFAULT_PORT,
     token: str | None = None,
+    users: Sequence[str] = (),
     prefix: str = "",
     on_ready: Callable[[str], None] | None = None,
     allow_remote: bool = False,
@@ -46,9 +47,12 @@ def serve(
         root: The runs base; it is made if need be.
         host: Where to listen.
         port: The port; 0 for any that is free.
-        token: What every request has to show; a fresh one of 256 bits if not given.
+        token: What every request has to show; a fresh one of 256 bits if not given. With ``users`` the secret from
+            which their tokens are made.
+        users: Names of persons. Each gets a separate token, and the person's answers are recorded under this name.
+            Without users the one token is that of the account of this process.
         prefix: Path before all others, for a proxy that does not take it off.
-        on_ready: Called with the address, the token in it, once requests are taken.
+        on_ready: Called with the address, the token in it, once requests are taken; once for each user, in order.
         allow_remote: Listen where other machines can reach it.
         allowed_hosts: What the Host header may say besides: names with their port, of a proxy before it.
         documents: A folder whose DOT files the page shows; none by default.
@@ -69,6 +73,7 @@ def serve(
         host=host,
         port=port,
         token=token,
+        users=users,
         prefix=prefix,
         on_ready=on_ready,
         allow_remote=allow_remote,

@@ -109,7 +109,7 @@ class Server:
         to_root = "../" * (own_path(request.scope).count("/") - 1)
 
         def call(claim: KeyClaim) -> Call:
-            return Call(self.state, path, query, values, claim, last_ids[0] if last_ids else "", to_root)
+            return Call(self.state, path, query, values, claim, last_ids[0] if last_ids else "", request.user, to_root)
 
         serve = operation.serve
         if serve is None:

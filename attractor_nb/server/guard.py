@@ -24,7 +24,7 @@ from attractor_nb.server.page import PAGE_PATH, PAGE_PATHS
 from attractor_nb.server.replies import Problem, problem_response
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -67,19 +67,20 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        scope = self._without_prefix(scope)
-        refused = self._refusal(scope)
+        user = holder(scope["headers"], self._settings.tokens)
+        scope = {**self._without_prefix(scope), "user": user or ""}
+        refused = self._refusal(scope, is_token_valid=user is not None)
         answer: ASGIApp = self._app if refused is None else problem_response(refused)
         if refused is None and not own_path(scope) and scope["method"] == "GET":  # links would lead elsewhere
             place = self._settings.prefix.rpartition("/")[2]
             answer = Response(status_code=307, headers={"Location": f"{place}/"})
         await answer(scope, receive, self._with_headers(send))
 
-    def _refusal(self, scope: Scope) -> Problem | None:
+    def _refusal(self, scope: Scope, *, is_token_valid: bool) -> Problem | None:
         head, path = scope["headers"], own_path(scope)
         if problem := stranger(head, self._settings.hosts, may_be_linked=path in {"", PAGE_PATH}):
             return problem
-        if has_token(head, self._settings.token) or self._has_ticket(scope) or self._is_page(scope):
+        if is_token_valid or self._has_ticket(scope) or self._is_page(scope):
             return None
         return unauthorised()
 
@@ -163,12 +164,17 @@ def _is_navigation(head: Iterable[tuple[bytes, bytes]]) -> bool:
     return fetch_headers == (["navigate"], ["document"])
 
 
-def has_token(head: Iterable[tuple[bytes, bytes]], token: str) -> bool:
-    """True if a request shows the token; one that says two things shows nothing."""
+def holder(head: Iterable[tuple[bytes, bytes]], tokens: Mapping[str, str]) -> str | None:
+    """The user whose token a request shows, or None; one that says two things shows nothing.
+
+    Every token is compared in constant time, so that the time of an answer tells nothing of them.
+    """
     given = header_values(head, b"authorization")
     scheme, _, value = given[0].partition(" ") if len(given) == 1 else ("", "", "")
     is_bearer = scheme.lower() == "bearer"
-    return hmac.compare_digest(value.strip().encode("latin-1"), token.encode()) and is_bearer
+    shown = value.strip().encode("latin-1")
+    found = [user for user, token in tokens.items() if hmac.compare_digest(shown, token.encode())]
+    return found[0] if found and is_bearer else None
 
 
 def unauthorised() -> Problem:

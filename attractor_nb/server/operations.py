@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic.json_schema import models_json_schema
 
 from attractor_nb.errors import NoSuchGate, SourceError
-from attractor_nb.lazy_imports import later
-from attractor_nb.model.question import BY_PAGE
+from attractor_nb.model.question import BY_API, is_known_way, name_and_way, signed
 from attractor_nb.redaction import redacted
 from attractor_nb.runtime.prepare.declared_inputs import plain_inputs
 from attractor_nb.server import requests, response_models
@@ -55,10 +54,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from pydantic.json_schema import JsonSchemaMode
 
-    from attractor_nb import account
     from attractor_nb.server.request_calls import Call
-else:
-    account = later("attractor_nb.account")
 
 
 # The function of each operation, except the stream. Each function blocks, and is called in a thread.
@@ -130,10 +126,7 @@ def get_all_questions(call: Call) -> Reply:
 
 def answer(call: Call) -> Reply:
     """Take an answer; when this is answered it is in the log."""
-    given = call.body
-    if given.answered_by == BY_PAGE and call.server.settings.is_proxied:  # Jupyter let only its user in
-        given = given.model_copy(update={"answered_by": account.signed_here(BY_PAGE)})
-    return Reply(take_answer(call.server.service, call.path["id"], call.path["qid"], given))
+    return Reply(take_answer(call.server.service, call.path["id"], call.path["qid"], _signed(call)))
 
 
 def tell(call: Call) -> Reply:
@@ -146,7 +139,7 @@ def tell(call: Call) -> Reply:
 
 def short_answer(call: Call) -> Reply:
     """Take an answer that says itself what it answers, or leaves out what there is only one of."""
-    given = call.body
+    given = _signed(call)
     if given.pipeline and given.question:  # it may have been answered, which the gate itself knows
         return Reply(take_answer(call.server.service, given.pipeline, given.question, given))
     waiting = [
@@ -166,6 +159,13 @@ def short_answer(call: Call) -> Reply:
             hint='name one: {"pipeline": …, "question": …}',
         )
     return Reply(take_answer(call.server.service, waiting[0].pipeline, waiting[0].id, given))
+
+
+def _signed(call: Call) -> Any:
+    """The answer, signed with the name that belongs to the token; a client only says how it is answered."""
+    way = name_and_way(call.body.answered_by)[1] or BY_API
+    name = call.user or ("" if is_known_way(way) else BY_API)
+    return call.body.model_copy(update={"answered_by": signed(way, name)})
 
 
 def get_checkpoint(call: Call) -> Reply:

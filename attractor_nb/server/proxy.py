@@ -19,6 +19,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from attractor_nb.account import account_name
 from attractor_nb.extras import missing_packages
 from attractor_nb.model.vocabulary import environment_variables
 from attractor_nb.own_python import own_python
@@ -74,7 +75,7 @@ def main(arguments: Sequence[str]) -> None:
     token = checked_token(os.environ.pop(environment_variables.TOKEN, ""))
     redact_also(token)
     make_runs_base(Disk(), Path(root), is_synced=False)
-    settings = ServerSettings(root=Path(root).absolute(), token=token, hosts=None, is_proxied=True)
+    settings = ServerSettings(root=Path(root).absolute(), tokens={account_name(): token}, hosts=None, is_proxied=True)
     server = Server(settings, version=version("attractor_nb"))
     listening = listen("127.0.0.1", int(place)) if place.isdecimal() else _listen_at(place)
     with contextlib.closing(listening):

@@ -62,6 +62,7 @@ class Call:
     body: Any  #: Its body, of the operation's model.
     claim: KeyClaim  #: Claim of its Idempotency-Key.
     last_event_id: str = ""  #: The header of that name, or empty.
+    user: str = ""  #: The user whose token the request shows; empty for a user without a known name.
     to_root: str = ""  #: The way from its path to the server's root, as a relative address: ``../../``.
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from attractor_nb.model.instruction import MAX_INSTRUCTION
+from attractor_nb.model.question import BY_API
 
 BackendName = Literal["simulated", "local", "llm", "claude", "codex", "gemini"]
 Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12,64}$")]
@@ -139,7 +140,9 @@ class Answer(Body):
     choice: Text = Field(default="", description="Key, label or target of a choice; several with commas.")
     text: Text = Field(default="", description="Free text.")
     form: dict[str, Any] | None = Field(default=None, description="Values by field, if there is a form.")
-    answered_by: Annotated[str, StringConstraints(max_length=200)] = "api"
+    answered_by: Annotated[str, StringConstraints(max_length=200)] = Field(
+        default=BY_API, description="How it is answered, such as `page`. The name of the person is that of the token."
+    )
 
 
 class Telling(Body):

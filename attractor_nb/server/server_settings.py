@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import hmac
 import ipaddress
 import re
 import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from attractor_nb.account import MAX_NAME_CHARS, account_name
 from attractor_nb.errors import OptionError
 from attractor_nb.network import outward_address
 from attractor_nb.storage.files.document_files import DocumentFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
 TOKEN_BYTES: Final = 32
@@ -31,7 +34,8 @@ class ServerSettings:
 
     #: The runs base; nothing outside of it is read or written, but for the child files of a source and the documents.
     root: Path
-    token: str = field(repr=False)  #: Anyone who has it can do everything.
+    #: The token of each user, by name; empty for a user without a known name. Anyone who has one can do everything.
+    tokens: Mapping[str, str] = field(repr=False)
     #: Accepted Host headers, in lower case; a request with another one comes from a page that made its
     #: own name point here. None where the proxy before it has looked at that.
     hosts: frozenset[str] | None
@@ -60,6 +64,30 @@ def checked_token(token: str | None) -> str:
             "the token needs 16 to 512 letters, digits or ._~+/=-", hint="remove it, and the server makes a new one"
         )
     return token
+
+
+def tokens_of(users: Sequence[str], token: str | None) -> dict[str, str]:
+    """The token of each user, by name; without users the one token, which belongs to the account of this process.
+
+    Args:
+        users: The names.
+        token: With users the secret from which their tokens are made, so that a restart does not change them.
+    """
+    given = checked_token(token)
+    if not users:
+        return {account_name(): given}
+    for name in users:
+        if not name.isprintable() or name != name.strip() or not 0 < len(name) <= MAX_NAME_CHARS or {*name} & {*"()"}:
+            words = f"1 to {MAX_NAME_CHARS} printable characters without parentheses"
+            raise OptionError(f"user {name!r} is not a name", hint=words)
+    if len(set(users)) < len(users):
+        raise OptionError("a user is named twice", hint="name each user once")
+    return {name: _token_of(name, given) for name in users}
+
+
+def _token_of(name: str, secret: str) -> str:
+    digest = hmac.digest(secret.encode(), name.encode(), "sha256")
+    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
 def checked_prefix(prefix: str) -> str:

@@ -31,9 +31,9 @@ from attractor_nb.server.server_settings import (
     check_documents,
     check_limits,
     checked_prefix,
-    checked_token,
     hosts_of,
     shown_host,
+    tokens_of,
 )
 from attractor_nb.storage.files.disk import Disk
 from attractor_nb.storage.own_places import refuse_linked
@@ -188,6 +188,7 @@ def run_server(
     host: str,
     port: int,
     token: str | None,
+    users: Sequence[str],
     prefix: str,
     on_ready: Callable[[str], None] | None,
     allow_remote: bool,
@@ -202,10 +203,11 @@ def run_server(
     """Serve until the process is told to end; see ``attractor_nb.server.serve``."""
     check_posix()
     check_bind(host, is_remote_allowed=allow_remote)
-    prefix, token = checked_prefix(prefix), checked_token(token)
+    prefix, tokens = checked_prefix(prefix), tokens_of(users, token)
     check_limits(max_runs=max_runs, max_streams=max_streams)
     check_documents(documents, is_editing=edit)
-    redact_also(token)  # no stage can print it
+    for secret in filter(None, (token, *tokens.values())):
+        redact_also(secret)  # no stage can print it
     make_runs_base(Disk(), refuse_linked(root), is_synced=False)
     make_room(max_runs, max_streams)
     listening = listen(host, port)
@@ -213,7 +215,7 @@ def run_server(
         port = listening.getsockname()[1]
         settings = ServerSettings(
             root=root.absolute(),
-            token=token,
+            tokens=tokens,
             hosts=hosts_of(host, port, allowed_hosts),
             prefix=prefix,
             documents=documents.absolute() if documents is not None else None,
@@ -223,8 +225,14 @@ def run_server(
             max_streams=max_streams,
         )
         # Behind the #: a browser keeps it to itself, so that it is in no log and in no Referer.
-        url = f"http://{shown_host(host)}:{port}{prefix}/#token={token}"
-        process = ServerProcess(Server(settings, version=version), lambda: on_ready(url) if on_ready else None)
+        urls = [f"http://{shown_host(host)}:{port}{prefix}/#token={each}" for each in tokens.values()]
+
+        def announce() -> None:
+            if on_ready is not None:
+                for url in urls:
+                    on_ready(url)
+
+        process = ServerProcess(Server(settings, version=version), announce)
         process.run(sockets=[listening])
 
 

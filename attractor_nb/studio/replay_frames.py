@@ -36,7 +36,7 @@ from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.folding import fold_event, take_event
 from attractor_nb.views.state import Delta, NodeState, RunView
-from attractor_nb.views.summary_line import run_summary
+from attractor_nb.views.summary_line import failed_stage, run_summary
 from attractor_nb.views.table import one_line
 from attractor_nb.views.text_table import run_table
 
@@ -66,8 +66,9 @@ def replay_of(graph: Graph, events: Sequence[Event]) -> dict[str, Any]:
 
     Returns:
         ``started`` (seconds since 1970), ``seconds`` (from the first event to the last), ``base`` (the
-        context before the first), and ``frames``. Each frame has ``n`` (its number, from 1), ``at``
-        (seconds from the first event), ``type``, ``node`` (in a child run ``node>inner``; empty for the run),
+        context before the first), ``frames``, and of a failed run ``failed``, its failed stage. Each frame has
+        ``n`` (its number, from 1), ``at`` (seconds from the first event), ``type``, ``node`` (in a child run
+        ``node>inner``; empty for the run),
         ``words`` and ``delta`` (as ``fold_event`` gives it). Where there is something to say there are also
         ``context`` (the values that it set, cut), ``dropped`` (keys that are gone), ``branch``, ``visit``,
         ``status`` (how the stage, or the run, ended) and ``begins`` (a branch begins with a copy of the
@@ -102,7 +103,8 @@ def replay_of(graph: Graph, events: Sequence[Event]) -> dict[str, Any]:
             }
         )
         values = now
-    return {"started": started, "seconds": round(latest, 3), "base": base, "frames": frames}
+    failed = {"failed": name} if (name := failed_stage(view, graph)) else {}
+    return {"started": started, "seconds": round(latest, 3), "base": base, "frames": frames, **failed}
 
 
 def _words(event: Event) -> str:

@@ -284,7 +284,7 @@ def serve_page() -> Iterator[Callable[..., str]]:
             listening = stack.enter_context(closing(listen("127.0.0.1", 0)))
             port, ready = listening.getsockname()[1], threading.Event()
             hosts = hosts_of("127.0.0.1", port)
-            settings = ServerSettings(root=root, token=token, hosts=hosts, prefix=prefix, **more)
+            settings = ServerSettings(root=root, tokens={"ada": token}, hosts=hosts, prefix=prefix, **more)
             process = ServerProcess(Server(settings), ready.set)
             thread = threading.Thread(target=process.run, kwargs={"sockets": [listening]}, daemon=True)
             thread.start()

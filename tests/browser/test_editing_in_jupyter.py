@@ -26,7 +26,7 @@ def test_a_fix_goes_back_into_the_cell_and_a_graph_is_changed_by_clicks(jupyter,
 
     # The finding's fix, shown as a difference, goes into the cell.
     notebook.click("Fix")
-    notebook.wait_for(".aq-offer .as-added")
+    notebook.wait_for(".aq-offer .sp-added")
     notebook.click("Put it into the cell")
     notebook.wait_for_text("The cell has the new text. Run it again.")
     cell = notebook.script("panel.context.model.cells.get(1).sharedModel.source")
@@ -41,7 +41,7 @@ def test_a_fix_goes_back_into_the_cell_and_a_graph_is_changed_by_clicks(jupyter,
     prompt = notebook.wait_for(".ae-form textarea[data-name=prompt]")
     prompt.fill("Plan it in three steps.")
     prompt.press("Control+Enter")
-    notebook.wait_for(".as-line.is-changed")
+    notebook.wait_for(".sp-line.is-changed")
     page.get_by_label("Id of a new node").fill("test")
     page.get_by_label("Id of a new node").press("Enter")
     notebook.wait_for(".ax-editor [data-node=test]")

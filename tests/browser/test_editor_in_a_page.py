@@ -74,12 +74,14 @@ def test_a_value_typed_into_the_form_becomes_a_change_of_one_line(open_editor):
     prompt.press("Control+Enter")
     kernel.wait_for("set")
     assert editor.pipeline().graph.nodes["build"].prompt == "Implement the plan.\nWrite the tests first."
-    assert page.locator(".as-line.is-changed").count() == 1
-    assert "Write the tests first" in page.locator(".as-line.is-changed").text_content()
+    assert page.locator(".sp-line.is-changed").count() == 1
+    assert "Write the tests first" in page.locator(".sp-line.is-changed").text_content()
+    assert page.locator(".sp-line").first.bounding_box()["height"] < 24, "a line of the text, not a box"
+    assert page.locator(".ae-kind").text_content() == "build, model"
     assert page.locator("textarea[data-name=prompt]").evaluate("e => e === document.activeElement")
     page.get_by_role("button", name="Undo").click()
     kernel.turn()
-    assert (editor.source, page.locator(".as-line.is-changed").count()) == (TEXT, 0)
+    assert (editor.source, page.locator(".sp-line.is-changed").count()) == (TEXT, 0)
     page.get_by_role("button", name="Redo").click()
     kernel.turn()
     assert "Write the tests first" in editor.source
@@ -143,7 +145,7 @@ def test_a_fix_is_a_click_and_a_place_leads_to_its_line(open_editor):
     view, kernel, editor = open_editor()
     assert view.page.locator(".af-table tbody tr").count() >= 2
     view.page.locator(".af-go").first.click()
-    assert "promt" in view.page.locator(".as-line.is-here").text_content()
+    assert "promt" in view.page.locator(".sp-line.is-here").text_content()
     view.page.get_by_role("button", name="Fix all").click()
     kernel.turn()
     assert "promt" not in editor.source
@@ -195,7 +197,7 @@ def test_a_fix_shows_its_difference_and_offers_the_new_text(open_editor, dark):
     view.page.get_by_role("button", name="Fix: ").first.click()
     kernel.turn()
     assert view.page.locator(".af-table tbody tr").count() < rows
-    assert "prompt=" in view.page.locator(".as-added").first.text_content()
+    assert "prompt=" in view.page.locator(".sp-added").first.text_content()
     assert view.page.locator("textarea").input_value() == editor.source
     assert view.page.get_by_role("button", name="Put it into the cell").count() == 0  # there is no cell around it
     view.shoot(f"findings-{'dark' if dark else 'light'}")

@@ -76,6 +76,17 @@ def open_tab(view, name):
     return view.page.locator(".al-tab-panel")
 
 
+def test_the_prompt_of_the_graph_comes_first_and_the_preamble_is_folded(shown, run):
+    view = shown()
+    view.page.locator("[data-node=draft]").first.click()
+    answer(view, run)
+    panel = open_tab(view, "Prompt")
+    parts = panel.locator("> *")
+    assert parts.first.inner_text().replace("\n", " ").strip().startswith("Raw Copy Write about a page that a newcomer")
+    assert panel.locator("details[open]").count() == 0
+    assert panel.locator("summary").all_inner_texts() == ["Preamble: the run so far", "The whole prompt as it was sent"]
+
+
 @pytest.mark.kind("a browser")
 def test_a_node_is_clicked_and_each_tab_shows_what_is_known(shown, run):
     view = shown()

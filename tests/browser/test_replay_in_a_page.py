@@ -11,6 +11,7 @@ from attractor_nb.model.events import (
     InterviewCompleted,
     InterviewStarted,
     PipelineCompleted,
+    PipelineFailed,
     PipelineRewound,
     PipelineStarted,
     StageCompleted,
@@ -79,7 +80,7 @@ def texts(node, visit):
     }  # fmt: skip
 
 
-def open_replay(open_view, **options):
+def open_replay(open_view, events=None, **options):
     values = {"stages": {}, "is_live": False, **options}
     return open_view(
         "replay",
@@ -87,7 +88,7 @@ def open_replay(open_view, **options):
         svg=render_svg(GRAPH),
         marks=MARK_PATHS,
         caption="release",
-        replay=replay_of(GRAPH, a_run()),
+        replay=replay_of(GRAPH, events or a_run()),
         **values,
     )
 
@@ -161,6 +162,45 @@ def test_it_plays_to_its_end_and_can_be_paused(open_view):
     view.page.get_by_label("Play (Space)").click()
     view.page.wait_for_function("() => document.querySelector('.ar-place').textContent === '23 / 23'")
     view.page.get_by_label("Play (Space)").wait_for()
+
+
+def open_failed_replay(open_view, **window):
+    """The replay of a run that fails at ``build``."""
+    events = a_run()[:7]
+    failed = PipelineFailed(sequence=8, time=1030.0, run_id="r", error="make failed", duration=30.0)
+    return open_replay(open_view, [*events, failed], stages={"build@1": texts("build", 1)}, **window)
+
+
+@pytest.mark.kind("a browser")
+@pytest.mark.parametrize("window", [{}, {"width": 640}, {"dark": True}], ids=["wide", "narrow", "dark"])
+def test_the_end_of_a_failed_run_opens_its_failed_stage_and_the_way_back_closes_it(open_view, window):
+    view = open_failed_replay(open_view, **window)
+    inspector, slider = view.page.locator(".al-inspector"), view.page.get_by_label("Event", exact=True)
+    inspector.get_by_text("prompt of build, visit 1").wait_for()
+    assert view.page.evaluate("() => scrollY") == 0
+    view.shoot("replay_of_a_failed_run_" + "_".join(map(str, window)))
+    slider.focus()
+    slider.press("ArrowLeft")
+    inspector.wait_for(state="hidden")
+    slider.press("End")
+    inspector.get_by_text("prompt of build, visit 1").wait_for()
+    assert view.page.evaluate("() => document.activeElement.type") == "range"
+    inspector.get_by_label("Close").click()
+    slider.press("End")
+    inspector.wait_for(state="hidden")
+    assert view.console == []
+
+
+def test_the_end_of_a_failed_run_leaves_the_stage_that_a_person_opened(open_view):
+    view = open_failed_replay(open_view)
+    slider = view.page.get_by_label("Event", exact=True)
+    slider.fill("6")
+    view.page.locator("[data-node=plan]").click()
+    slider.fill("8")
+    title = view.page.locator(".al-inspector-title")
+    assert "plan" in title.text_content()
+    slider.fill("6")
+    assert title.is_visible()
 
 
 def test_the_inspector_shows_the_visit_of_the_moment(open_view):

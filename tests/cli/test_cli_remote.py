@@ -106,6 +106,40 @@ def test_stdout_is_the_whole_address_with_the_token_and_nothing_else(started, so
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+def test_each_user_has_an_address_and_answers_under_the_own_name(started, command, sources, monkeypatch):
+    monkeypatch.setenv("ATTRACTOR_TOKEN", "the-secret-of-this-server")
+    process = started("serve", "--port", "0", "--runs-dir", "runs", "--user", "ada", "--user", "grace")
+    addresses = dict(process.stdout.readline().decode().split() for _ in range(2))
+    assert list(addresses) == ["ada", "grace"]
+    assert process.stderr.readline().decode() == (
+        "serving the runs in runs: open the address of your name, or give it to --server; Ctrl-C stops\n"
+    )
+    monkeypatch.setenv("ATTRACTOR_SERVER", addresses["grace"])
+    run_id = command("submit", "review.dot").out.split()[0]
+    assert command("watch", run_id, "--once").code == 0
+    answered = command("answer", run_id, "gate", "approve")
+    assert (answered.code, answered.out) == (0, "✓ gate: approve\n")
+    ended = command("watch", run_id, "--json").out.splitlines()
+    [completed] = [event for event in map(json.loads, ended) if event["type"] == "InterviewCompleted"]
+    assert completed["answered_by"] == "grace (command line)"
+    monkeypatch.setenv("ATTRACTOR_SERVER", addresses["grace"].partition("#")[0])
+    assert "refused the token" in command("runs").err  # the secret alone opens nothing
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    tokens = [address.partition("#token=")[2].encode() for address in addresses.values()]
+    files = [file.read_bytes() for file in (sources / "runs").rglob("*") if file.is_file()]
+    assert not [
+        secret for secret in (*tokens, b"the-secret-of-this-server") for text in (*files, err) if secret in text
+    ]
+
+
+def test_the_addresses_of_users_are_one_line_of_json_each(started, sources):
+    process = started("serve", "--port", "0", "--runs-dir", "runs", "--json", "--user", "ada", "--user", "grace")
+    lines = [json.loads(process.stdout.readline()) for _ in range(2)]
+    assert [line["user"] for line in lines] == ["ada", "grace"]
+    assert [line["url"] for line in lines] == [f"{line['server']}/#token={line['token']}" for line in lines]
+
+
 def test_the_printed_curl_command_works_and_curl_with_the_url_says_what_to_send(started, sources):
     process = started("serve", "--port", "0", "--runs-dir", "runs")
     url = process.stdout.readline().decode().strip()

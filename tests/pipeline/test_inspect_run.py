@@ -53,6 +53,8 @@ def test_a_stage_shows_each_visit_and_attempt_with_its_own_texts(run):
     failed = run.inspect("draft", 1, 1)
     assert (failed.status, failed.reason, failed.response) == ("retry", "busy", None)
     assert failed.prompt.endswith("Write ship")
+    assert failed.task == "Write ship", "what the graph asks for, without the preamble before it"
+    assert run.inspect("test").task is None
     assert failed.why_next is None
     assert [one.number for one in run.inspect("draft").visits] == [1, 2]
     assert run.inspect("draft").visit == 2

@@ -14,6 +14,7 @@ from attractor_nb.server.serving import ServerProcess, listen
 
 collect_ignore = ["workers", "api_fuzz.py", "api_fuzz_stock.py"]  # programs of their own
 TOKEN = "t" * 43
+USER = "ada"
 FRAME = "digraph demo {{ start [shape=Mdiamond]\n done [shape=Msquare]\n {body} }}"
 PLAIN = FRAME.format(body='plan [prompt="Plan it"]\n start -> plan -> done')
 GATE = FRAME.format(
@@ -89,7 +90,7 @@ def running(root, *, send_buffer_bytes=0, **settings):
     if send_buffer_bytes:  # its connections have the same
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer_bytes)
     port = listening.getsockname()[1]
-    chosen = {"root": root, "token": TOKEN, "hosts": hosts_of("127.0.0.1", port), **settings}
+    chosen = {"root": root, "tokens": {USER: TOKEN}, "hosts": hosts_of("127.0.0.1", port), **settings}
     server, ready = Server(ServerSettings(**chosen), version="0"), threading.Event()
     process = ServerProcess(server, ready.set)
     thread = threading.Thread(target=process.run, kwargs={"sockets": [listening]}, daemon=True)

@@ -3,14 +3,17 @@
 import json
 import socket
 from contextlib import nullcontext
+from hmac import compare_digest
 
 import pytest
 
+from attractor_nb import account
 from attractor_nb.errors import OptionError
-from attractor_nb.server.guard import has_token, stranger
+from attractor_nb.server import guard
+from attractor_nb.server.guard import holder, stranger
 from attractor_nb.server.operations import OPERATIONS
 from attractor_nb.server.page import PAGE_PATHS
-from attractor_nb.server.server_settings import check_bind, checked_prefix, checked_token, hosts_of
+from attractor_nb.server.server_settings import check_bind, checked_prefix, checked_token, hosts_of, tokens_of
 
 ROUTES = sorted({(operation.method, operation.path) for operation in OPERATIONS} | {("GET", "/openapi.json")})
 PUBLIC = frozenset(("GET", path) for path in PAGE_PATHS)
@@ -287,9 +290,61 @@ def test_hosts_and_tokens_are_compared_whole():
     assert "localhost:80" in hosts
     assert stranger([(b"host", b"LOCALHOST:80")], hosts) is None
     assert stranger([(b"host", b"localhost.evil.example")], hosts) is not None
-    assert has_token([(b"authorization", b"bearer abc")], "abc")
-    assert not has_token([(b"authorization", b"Bearer abc"), (b"authorization", b"Bearer abc")], "abc")
-    assert not has_token([(b"authorization", "Bearer \xe4".encode("latin-1"))], "abc")
+    tokens = {"ada": "abc", "": "xyz"}
+    assert holder([(b"authorization", b"bearer abc")], tokens) == "ada"
+    assert holder([(b"authorization", b"Bearer xyz")], tokens) == ""
+    assert holder([(b"authorization", b"Bearer abc"), (b"authorization", b"Bearer abc")], tokens) is None
+    assert holder([(b"authorization", "Bearer \xe4".encode("latin-1"))], tokens) is None
+
+
+def test_each_token_is_compared_in_constant_time_also_after_one_that_fits(monkeypatch):
+    compared = []
+
+    def compare(one, other):
+        compared.append((one, other))
+        return compare_digest(one, other)
+
+    monkeypatch.setattr(guard.hmac, "compare_digest", compare)
+    tokens = {"ada": "abc", "grace": "xyz", "": "rst"}
+    for shown, user in (("abc", "ada"), ("rst", ""), ("abd", None), ("", None)):
+        compared.clear()
+        assert holder([(b"authorization", f"Bearer {shown}".encode())], tokens) == user
+        assert compared == [(shown.encode(), token.encode()) for token in tokens.values()]
+
+
+def test_the_token_of_a_user_is_made_from_the_secret_and_the_same_at_each_start():
+    secret = "a-long-random-secret"
+    tokens = tokens_of(["ada", "grace"], secret)
+    assert tokens == tokens_of(["ada", "grace"], secret)
+    assert tokens["grace"] == tokens_of(["grace"], secret)["grace"]
+    assert len({*tokens.values(), *tokens_of(["ada"], "another-random-secret").values(), secret}) == 4
+    assert tokens_of(["ada"], None) != tokens_of(["ada"], None)
+    assert all(checked_token(token) == token for token in tokens.values())
+
+
+def test_the_token_of_a_server_without_users_belongs_to_its_account(monkeypatch):
+    monkeypatch.setenv("JUPYTERHUB_USER", "ada")
+    assert tokens_of([], "t" * 43) == {"ada": "t" * 43}
+    monkeypatch.delenv("JUPYTERHUB_USER")
+    monkeypatch.setattr(account.getpass, "getuser", lambda: (_ for _ in ()).throw(OSError()))
+    assert tokens_of([], "t" * 43) == {"": "t" * 43}
+
+
+@pytest.mark.parametrize(
+    ("users", "words"),
+    [
+        ([""], "user '' is not a name"),
+        (["ada "], "user 'ada ' is not a name"),
+        (["ada\n"], "is not a name"),
+        (["ada (page)"], "is not a name"),
+        (["a" * 65], "is not a name"),
+        (["ada", "ada"], "a user is named twice"),
+    ],
+)
+def test_a_user_needs_a_name(users, words):
+    with pytest.raises(OptionError) as refused:
+        tokens_of(users, None)
+    assert words in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -452,7 +452,7 @@ def test_a_consumer_that_takes_nothing_is_disconnected(tmp_path, caplog, hangs_a
 
     async def answer():
         settings = ServerSettings(
-            root=tmp_path, token="t" * 43, hosts=frozenset(), send_seconds=0.01, heartbeat_seconds=0.01
+            root=tmp_path, tokens={"ada": "t" * 43}, hosts=frozenset(), send_seconds=0.01, heartbeat_seconds=0.01
         )
         await EventStreamResponse(Stream(), settings)({}, asyncio.Event().wait, send)
 

@@ -27,9 +27,66 @@ def test_an_answer_is_durable_when_it_is_acknowledged_and_the_run_follows_it(cli
     reply = client.post(f"/pipelines/{run_id}/questions/{question_id}/answer", {"choice": "A"})
     assert (reply.status_code, reply.json()["status"]) == (200, "accepted")
     [completed] = [one["data"] for one in client.events(run_id) if one["data"].get("type") == "InterviewCompleted"]
-    assert (completed["label"], completed["answered_by"]) == ("[A] Approve", "api")
+    assert (completed["label"], completed["answered_by"]) == ("[A] Approve", "ada (api)")
     assert client.get(f"/pipelines/{run_id}").json()["outcome"] == "success"
     assert client.get("/questions").json()["questions"] == []
+
+
+GRACE = "g" * 43
+
+
+@pytest.fixture
+def shared(serving, root):
+    """A server of two persons and one whose name is not known."""
+    with serving(root, tokens={"ada": "t" * 43, "grace": GRACE, "": "n" * 43}) as found:
+        yield found
+
+
+@pytest.mark.parametrize("path", ["/answer", "/pipelines/{}/questions/review/answer"])
+@pytest.mark.parametrize(
+    ("token", "given", "recorded", "shown"),
+    [
+        ("g", {}, "grace (api)", "grace, over HTTP"),
+        ("g", {"answered_by": "page"}, "grace (page)", "grace, on the page"),
+        ("g", {"answered_by": "command line"}, "grace (command line)", "grace, at the command line"),
+        ("g", {"answered_by": "ada (page)"}, "grace (page)", "grace, on the page"),
+        ("g", {"answered_by": "ada"}, "grace (ada)", "grace (ada)"),
+        ("g", {"answered_by": "ada (page"}, "grace (ada (page)", "grace (ada (page)"),
+        ("n", {"answered_by": "page"}, "page", "a person, on the page"),
+        ("n", {"answered_by": "ada (page)"}, "page", "a person, on the page"),
+        ("n", {}, "api", "a call"),
+    ],
+)
+def test_the_name_of_who_answers_is_that_of_the_token(shared, sources, path, token, given, recorded, shown):
+    run_id = shared.submit(sources.gate)
+    shared.wait_for(run_id, "InterviewStarted")
+    reply = shared.post(
+        path.format(run_id), {"choice": "A", **given}, headers={"Authorization": f"Bearer {token * 43}"}
+    )
+    assert reply.status_code == 200
+    [completed] = [one["data"] for one in shared.events(run_id) if one["data"].get("type") == "InterviewCompleted"]
+    assert completed["answered_by"] == recorded
+    (answer,) = shared.get(f"/pipelines/{run_id}/answers").json()["answers"]
+    assert answer["words"].startswith(f"Approve, by {shown}, after ")
+
+
+def test_a_name_that_only_the_client_says_is_marked_as_such(shared, sources):
+    run_id = shared.submit(sources.gate)
+    shared.wait_for(run_id, "InterviewStarted")
+    given = {"choice": "A", "answered_by": "Ada"}
+    shared.post(f"/pipelines/{run_id}/questions/review/answer", given, headers={"Authorization": f"Bearer {'n' * 43}"})
+    [completed] = [one["data"] for one in shared.events(run_id) if one["data"].get("type") == "InterviewCompleted"]
+    assert completed["answered_by"] == "api (Ada)"
+
+
+def test_a_wrong_token_answers_nothing_whoever_it_names(shared, sources):
+    run_id = shared.submit(sources.gate)
+    shared.wait_for(run_id, "InterviewStarted")
+    for wrong in ("grace", GRACE[:-1], GRACE + "g", "t" * 42 + "g"):
+        given = {"choice": "A", "answered_by": "grace (page)"}
+        path = f"/pipelines/{run_id}/questions/review/answer"
+        assert shared.post(path, given, headers={"Authorization": f"Bearer {wrong}"}).status_code == 401
+    assert len(shared.get(f"/pipelines/{run_id}/questions").json()["questions"]) == 1
 
 
 def test_a_wrong_answer_is_refused_and_the_question_still_waits(client, waiting):

@@ -184,7 +184,7 @@ def test_a_body_that_does_not_arrive_is_not_waited_for(root):
         return {"type": "http.request", "body": pieces.pop(), "more_body": True}
 
     pieces = [b"{"]
-    settings = ServerSettings(root=root, token=TOKEN, hosts=frozenset(), body_seconds=0.01)
+    settings = ServerSettings(root=root, tokens={"ada": TOKEN}, hosts=frozenset(), body_seconds=0.01)
     scope = {"type": "http", "method": "POST", "headers": [(b"content-type", b"application/json")]}
     with pytest.raises(Problem, match="The body did not arrive in time") as refused:
         asyncio.run(asyncio.wait_for(read_body(Request(scope, receive), settings), 60))

@@ -253,17 +253,6 @@ def test_answers_say_what_became_of_questions(client, sources):
     client.ended(waiting)
     (answer,) = client.get(f"/pipelines/{waiting}/answers").json()["answers"]
     assert answer["is_answered"]
-    assert answer["words"].startswith("Approve, by a person, on the page, after ")
-
-
-def test_an_answer_on_the_page_in_jupyter_has_the_name_of_its_user(serving, root, sources, monkeypatch):
-    monkeypatch.setenv("JUPYTERHUB_USER", "ada")
-    with serving(root, hosts=None, is_proxied=True) as client:
-        waiting = client.submit(sources.gate)
-        client.wait_for(waiting, "InterviewStarted")
-        client.post(f"/pipelines/{waiting}/questions/review/answer", {"choice": "A", "answered_by": "page"})
-        client.ended(waiting)
-        (answer,) = client.get(f"/pipelines/{waiting}/answers").json()["answers"]
     assert answer["words"].startswith("Approve, by ada, on the page, after ")
 
 

@@ -55,9 +55,10 @@ def test_a_planted_key_is_in_no_answer_of_any_route(client, root, sources):
     assert KEY not in client.post("/validate", {"source": source}).text
 
 
-def test_the_servers_own_token_is_in_no_run(root, sources, monkeypatch):
-    """A stage may come to print it: it is in the address that the server says when it is ready."""
-    token, processes, ready = "the-token-of-this-server-0123456789", [], queue.SimpleQueue()
+@pytest.mark.parametrize("users", [(), ("ada", "grace")])
+def test_the_servers_own_tokens_are_in_no_run(root, sources, monkeypatch, users):
+    """A stage may come to print one: it is in the address that the server says when it is ready."""
+    secret, processes, ready = "the-token-of-this-server-0123456789", [], queue.SimpleQueue()
 
     class Noted(serving.ServerProcess):
         def __init__(self, *given):
@@ -65,12 +66,14 @@ def test_the_servers_own_token_is_in_no_run(root, sources, monkeypatch):
             processes.append(self)
 
     monkeypatch.setattr(serving, "ServerProcess", Noted)
-    given = {"port": 0, "token": token, "on_ready": ready.put}
+    given = {"port": 0, "token": secret, "users": users, "on_ready": ready.put}
     server = threading.Thread(target=serve, args=(root,), kwargs=given, daemon=True)
     server.start()
-    address, _, shown = ready.get(timeout=30).partition("/#token=")
-    assert shown == token
-    source = sources.of(f'plan [prompt="Say {token}"]\n start -> plan -> done')
+    urls = [ready.get(timeout=30).partition("/#token=") for _ in users or [""]]
+    address, token = urls[0][0], urls[0][2]
+    secrets = {secret, *(url[2] for url in urls)}
+    assert len(secrets) == (3 if users else 1)
+    source = sources.of(f'plan [prompt="Say {" ".join(secrets)}"]\n start -> plan -> done')
     try:
         with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {token}"}, timeout=30) as http:
             run_id = http.post("/pipelines", json={"source": source}).json()["id"]
@@ -81,8 +84,8 @@ def test_the_servers_own_token_is_in_no_run(root, sources, monkeypatch):
         server.join(30)
     assert not server.is_alive()
     assert "PipelineCompleted" in events
-    assert token not in events
-    assert prompt.startswith("Say [redacted]")
+    assert not [each for each in secrets if each in events]
+    assert prompt.startswith(f"Say {' '.join(['[redacted]'] * len(secrets))}")
     files = [file for file in (root / run_id).rglob("*") if file.is_file()]
     assert files
-    assert [file for file in files if token.encode() in file.read_bytes()] == []
+    assert [file for file in files for each in secrets if each.encode() in file.read_bytes()] == []

@@ -205,9 +205,9 @@ def test_a_question_of_another_process_is_answered_in_place(root, client_of, sou
         assert (taken.status_code, taken.json()["status"]) == (200, "accepted")
         assert one.ended(run_id)["outcome"] == "success"
         late = other.post(place, {"choice": "A"})
-        assert (late.status_code, "by ann" in late.text) == (409, True)
+        assert (late.status_code, "by ada (ann)" in late.text) == (409, True)
         completed = [one["data"] for one in other.events(run_id) if one["data"].get("type") == "InterviewCompleted"]
-        assert [event["answered_by"] for event in completed] == ["ann"]
+        assert [event["answered_by"] for event in completed] == ["ada (ann)"]
 
 
 def test_of_many_resumes_at_once_one_goes_on(client, serving, root, sources):

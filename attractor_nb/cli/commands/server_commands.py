@@ -36,12 +36,14 @@ SERVE_HELP = """Serve runs on this machine, for programs and browsers.
   attractor-nb serve --runs-dir out --port 0          any free port
   attractor-nb serve --json | tee server.json         its address in parts: url, server, token
   attractor-nb serve --host 0.0.0.0 --allow-remote    for other machines, by http without encryption
+  attractor-nb serve --user ada --user grace          an address for each person, who is named in the record
   attractor-nb serve --prefix /lab/proxy/8765         behind a proxy
   attractor-nb serve --max-runs 4                     further requests get 429
   attractor-nb serve --edit                           the page may save the DOT files below this folder
   attractor-nb serve --no-recover                     runs of a killed server wait for a person
 
-The only line of stdout is the whole address, with the token; stderr names a curl command for it.
+The only line of stdout is the whole address, with the token; stderr names a curl command for it. With --user
+there is a line for each person: the name and the address.
 Anyone who has the token can run pipelines here. --host takes an address that other machines reach only with
 --allow-remote; a name of this machine that is not its address needs --allow-host NAME:PORT, too. Ctrl-C
 stops the server: it interrupts the runs under way, and they can be resumed. On start, the server
@@ -66,7 +68,19 @@ def serve(
     token: Annotated[
         str | None,
         typer.Option(
-            "--token", envvar=environment_variables.TOKEN, help="The token; by default a new one.", show_default=False
+            "--token",
+            envvar=environment_variables.TOKEN,
+            help="The token; by default a new one. With --user the secret from which the users' tokens are made.",
+            show_default=False,
+        ),
+    ] = None,
+    users: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--user",
+            metavar="NAME",
+            help="A person with a separate token, under whose name answers are recorded; repeatable.",
+            show_default=False,
         ),
     ] = None,
     prefix: Annotated[
@@ -109,6 +123,7 @@ def serve(
         host=host,
         port=port,
         token=token or None,
+        users=users or (),
         prefix=prefix,
         allow_remote=is_remote_allowed,
         allowed_hosts=allowed_hosts or (),

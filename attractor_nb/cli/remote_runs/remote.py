@@ -10,7 +10,6 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.account import signed_here
 from attractor_nb.cli.option_choices import ANSWERED_BY, GivenAnswer, GraphChange, OnInterrupted, Settings
 from attractor_nb.cli.remote_runs.server_client import Client, ServerAddress, as_mapping
 from attractor_nb.cli.reporting import ExitCode, print_json
@@ -122,7 +121,7 @@ def answer_on(address: ServerAddress, given: GivenAnswer, *, is_json: bool) -> E
     """Hand in an answer at a server."""
     wanted: dict[str, Any] = {"choice": given.choice, "text": given.text, "form": dict(given.fields)}
     body = {name: value for name, value in wanted.items() if value}
-    body["answered_by"] = signed_here(ANSWERED_BY)
+    body["answered_by"] = ANSWERED_BY
     client = Client(address)
     answer = as_mapping(client.post(address.run_id, "questions", given.gate, "answer", body=body))
     gate = str(answer.get("stage") or given.gate)

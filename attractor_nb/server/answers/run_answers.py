@@ -420,9 +420,8 @@ def take_answer(service: RunService, run_id: str, question: str, given: Answer) 
 
     That of a paused row counts when its map is resumed, which no request does. Any other inactive run is resumed first.
     """
-    answered_by = given.answered_by or "api"
     if run := service.live(run_id):
-        gate = run.answer(question, given.choice, text=given.text, form=given.form, answered_by=answered_by)
+        gate = run.answer(question, given.choice, text=given.text, form=given.form, answered_by=given.answered_by)
         return AnswerTaken(pipeline=run_id, question=gate.id, stage=gate.stage, status="accepted")
     summary = service.summary(run_id)
     waiting = _stored(service, run_id, summary)
@@ -431,7 +430,12 @@ def take_answer(service: RunService, run_id: str, question: str, given: Answer) 
         from attractor_nb.runtime.parked_answers import record_answer  # noqa: PLC0415 - see serving.py
 
         record_answer(
-            summary.current_directory, asked.id, given.choice, text=given.text, form=given.form, answered_by=answered_by
+            summary.current_directory,
+            asked.id,
+            given.choice,
+            text=given.text,
+            form=given.form,
+            answered_by=given.answered_by,
         )
         return AnswerTaken(pipeline=run_id, question=asked.id, stage=asked.stage, status="recorded")
     if asked is None or not summary.is_live:
@@ -445,7 +449,7 @@ def take_answer(service: RunService, run_id: str, question: str, given: Answer) 
         owner=summary.owner,
         text=given.text,
         form=given.form,
-        answered_by=answered_by,
+        answered_by=given.answered_by,
     )
     return AnswerTaken(pipeline=run_id, question=asked.id, stage=asked.stage, status="accepted")
 

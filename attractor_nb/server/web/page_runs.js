@@ -5,7 +5,7 @@ import { makeGates } from "./page_gates.js";
 import { makePageHost } from "./page_host.js";
 import { pollRuns } from "./page_polling.js";
 import { makeResuming } from "./page_resuming.js";
-import { mapAddress } from "./page_server.js";
+import { mapAddress, shortId } from "./page_server.js";
 import { make, makeButton } from "./parts.js";
 import { __ } from "./wording.js";
 
@@ -64,7 +64,7 @@ export function showRuns(server, el, { go }) {
     }
     host = makePageHost({ rows, counts, caption: __("the server"), place: "", actions: ["Open", "Resume"] }, hear);
     end = showHistory(host, list);
-    const about = (question) => `${question.name || "run"} · ${question.stage} · ${question.pipeline}`;
+    const about = (question) => `${question.name || "run"} · ${question.stage} · ${__("run %1", shortId(question.pipeline))}`;
     gates = makeGates(server, inbox, { about, onAnswered: polling.look, onResume: resuming.begin });
   }
 

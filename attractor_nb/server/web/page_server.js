@@ -62,6 +62,8 @@ export function makeServer(token, { onSilent, onRefused }) {
   };
 }
 
+// A run's id without the time in it.
+export const shortId = (id) => id.replace(/^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-/, "");
 export const mapAddress = (id) => `#map=${encodeURIComponent(id)}`;
 export const mapPath = (id, rest = "") => `maps/${encodeURIComponent(id)}${rest}`;
 export const runPath = (id, rest = "") => `pipelines/${encodeURIComponent(id)}${rest}`;

@@ -5,7 +5,7 @@ import { make, makeButton } from "./parts.js";
 import { makeGates } from "./page_gates.js";
 import { pollRuns } from "./page_polling.js";
 import { makeResuming } from "./page_resuming.js";
-import { mapAddress } from "./page_server.js";
+import { mapAddress, shortId } from "./page_server.js";
 import { __, _n } from "./wording.js";
 
 const SIDE_ROW_PX = 46; // of each row, also in page.css
@@ -31,7 +31,7 @@ export function showSidebar(server, el, { go }) {
   const known = new Map(); // the rows that were shown, by key: what is open has a name and a kind
   let part = { rows: [], offset: 0, found: 0, total: 0 };
   let timer = 0;
-  const about = (question) => [question.name, question.stage, __("run %1", question.pipeline)].filter(Boolean).join(" · ");
+  const about = (question) => [question.name, question.stage, __("run %1", shortId(question.pipeline))].filter(Boolean).join(" · ");
   const resuming = makeResuming(server, acting, { onDone: open });
   const gates = makeGates(server, inbox, { about, onAnswered: () => polling.look(), onResume: resuming.begin });
 
@@ -132,7 +132,7 @@ export function showSidebar(server, el, { go }) {
 
 function makeSideRun(key, onOpen) {
   const button = makeButton("ap-side-open", undefined, key, () => onOpen(key));
-  button.append(make("span", "ap-side-mark"), make("span", "ap-side-name", [make("span"), make("span", "ap-side-inputs")]), make("span", "ap-side-began"), make("span", "ap-side-facts"));
+  button.append(make("span", "ap-side-mark"), make("span", "ap-side-name"), make("span", "ap-side-began"), make("span", "ap-side-facts"));
   return make("li", "ap-side-run", [button], { "data-run": key });
 }
 
@@ -140,13 +140,12 @@ function fillSideRun(item, row) {
   const [mark, name, began, facts] = item.firstChild.children;
   mark.dataset.state = row.state;
   setText(mark, row.mark);
-  setText(name.firstChild, row.pipeline || row.key);
-  setText(name.lastChild, row.inputs ? ` ${row.inputs}` : "");
+  setText(name, row.pipeline || row.key);
   item.firstChild.title = [row.key, row.inputs].filter(Boolean).join("\n");
   const size = row.stages ? (isMapRow(row) ? _n("%1 row", "%1 rows", row.stages) : _n("%1 stage", "%1 stages", row.stages)) : "";
   const kind = isMapRow(row) ? row.kind : "";
   setText(began, startedShort(row.start_time));
-  setText(facts, [row.status, kind, size, row.took, row.price, ...row.tags.map((tag) => `#${tag}`)].filter(Boolean).join(" · "));
+  setText(facts, [row.status, kind, row.inputs, size, row.took, row.price, ...row.tags.map((tag) => `#${tag}`)].filter(Boolean).join(" · "));
 }
 
 function setText(element, text) {

@@ -14,6 +14,7 @@ from attractor_nb.redaction import redacted
 from attractor_nb.runtime.launch import options_for, start_run
 from attractor_nb.runtime.prepare.declared_inputs import input_of_text
 from attractor_nb.studio.edit.editor import Editor, find_place, value_problem
+from attractor_nb.views.drawings.drawing import kind_words
 from attractor_nb.views.findings_table import can_fix, finding_plain
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def form_of(graph: Graph, target: object) -> dict[str, Any]:
     thing = place.thing(graph)
     if place.scope is Scope.NODE:
         node, handler_type = graph.nodes[place.node_id], graph.item_types[place.node_id]
-        title, kind, own = node.label, f"{node.id}, {handler_type}", node.explicit
+        title, kind, own = node.label, f"{node.id}, {kind_words(handler_type)}", node.explicit
         first = _OF_TYPE.get(handler_type, tuple(row.name for row in attributes_of(Scope.NODE)))
     elif place.scope is Scope.EDGE:
         edge = graph.edges[place.position]

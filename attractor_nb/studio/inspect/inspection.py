@@ -12,7 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from attractor_nb.decisions.carried import preamble_of
 from attractor_nb.errors import AttractorError
+from attractor_nb.model.calls.call_content import split_context
 from attractor_nb.redaction import redacted
 from attractor_nb.studio.inspect.inspection_view import edge_html, edge_text, stage_html, stage_text
 from attractor_nb.views.display import Displayed
@@ -40,7 +42,7 @@ _FOLDERS: Final = re.compile(r'^( *(?:\| *)?File ")[^"\n]*[/\\]', re.MULTILINE)
 """The folders of a file that a traceback names."""
 Reader = Callable[[str, int], "tuple[str, int] | None"]
 """Reads the beginning of a file of the attempt: name and bytes at most, to its text and size, or None."""
-_TEXTS: Final = ("prompt", "carried", "response", "notes", "reason", "changes", "traceback")
+_TEXTS: Final = ("prompt", "task", "carried", "response", "notes", "reason", "changes", "traceback")
 _OF_TEXTS: Final = frozenset(
     {
         "prompt.md",
@@ -99,6 +101,12 @@ class StageInspection(Displayed):
     run: Execution | None = field(default=None, repr=False, compare=False)
     _read: Reader = field(default=lambda name, most: None, repr=False, compare=False)  # noqa: ARG005 - the interface of readers
     _sizes: dict[str, int] = field(default_factory=dict[str, int], repr=False, compare=False)
+
+    @property
+    def task(self) -> str | None:
+        """The prompt without the preamble before it; None when there was no preamble."""
+        context, task = split_context(self.prompt or "", preamble_of(self.carried or ""))
+        return task if context else None
 
     def read(self, name: str, limit: int = MAX_TEXT) -> tuple[str, int] | None:
         """The beginning of a file of the attempt, at most ``limit`` bytes, without secrets; and its size."""

@@ -182,6 +182,15 @@ def detail_of(node: Node, handler_type: str) -> str:
         return f"{node.get('join_k', int, 1)} of the branches" if policy == K_OF_N else _POLICIES.get(policy, policy)
     if handler_type == FOR_EACH_TYPE:
         return f"each {node.get(FOR_EACH, str, '')}"
+    return kind_words(handler_type)
+
+
+def kind_words(handler_type: str) -> str:
+    """A handler type in words for people.
+
+    >>> kind_words("codergen"), kind_words("team.review")
+    ('model', 'team.review')
+    """
     return _KINDS.get(handler_type, handler_type)
 
 

@@ -69,6 +69,7 @@ _CODE: Final = {"tool": "command.sh", "function": "function.py"}
 """By handler type: the name by which its code is highlighted, where a prompt would be."""
 _PARTS: Final = {
     "prompt": "prompt.md",
+    "task": "prompt.md",
     "carried": "carried.md",
     "response": "response.md",
     "changes": "changes.diff",

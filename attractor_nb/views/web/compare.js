@@ -80,10 +80,10 @@ function makeVisit(step, modes) {
   const where = step.branch ? __("branch %1, visit %2", step.branch, number) : __("visit %1", number);
   const words = step.differs.length ? step.differs.join(", ") : __("the same in both");
   const box = make("section", "ac-visit", [make("h5", "ac-visit-title", `${where}: ${words}`)]);
+  for (const { name, shown } of step.changes || []) box.append(makeChange(name, shown));
   const sides = make("div", "ac-sides");
   for (const side of SIDES) sides.append(makeSide(side, step[side], modes));
   box.append(sides);
-  for (const { name, shown } of step.changes || []) box.append(makeChange(name, shown));
   return box;
 }
 
@@ -104,7 +104,7 @@ function makeSide(side, facts, modes) {
 }
 
 function makeChange(name, shown) {
-  const box = make("details", "ac-change");
+  const box = make("details", "ac-change", "", { open: true });
   box.append(make("summary", "", __("What differs in the %1", name)), makeProse(shown, __("What differs in the %1", name)));
   return box;
 }

@@ -94,7 +94,7 @@ export function makeDebugger(drawing, ask) {
         showSaid();
         ask({ call: "look", branch: branchOf(stop) });
       }, { "aria-pressed": String(current().number === stop.number) });
-      row.append(make("span", "db-why", stop.breakpoint));
+      if (stop.breakpoint !== stop.node) row.append(make("span", "db-why", stop.breakpoint));
       said.append(row);
     }
   }

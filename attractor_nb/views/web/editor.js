@@ -449,9 +449,14 @@ function makeInput(field) {
   return input;
 }
 
+function wordsOfUnset({ inherited, default: usual }) {
+  if (inherited) return __("%1 (inherited)", inherited);
+  return usual ? __("%1 (default)", usual) : __("not set");
+}
+
 function makeChoice(field) {
   const known = field.type === "boolean" ? ["true", "false"] : field.choices;
-  const unset = make("option", "", `– ${field.inherited ?? field.default ?? "not set"}`, { value: UNSET });
+  const unset = make("option", "", wordsOfUnset(field), { value: UNSET });
   const values = field.value === null || known.includes(field.value) ? known : [field.value, ...known];
   const input = make("select", "ae-input", [unset, ...values.map((value) => make("option", "", value))]);
   for (const option of [...input.options].slice(1)) option.value = option.textContent;

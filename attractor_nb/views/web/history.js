@@ -52,7 +52,7 @@ export function showHistory(host, el) {
   const headings = HISTORY_COLUMNS.map((column) => makeHeading(column));
   if (choice) head.append(choice.heading);
   head.append(...headings.map(({ element }) => element));
-  if (host.isLive) head.append(make("th", "", __("actions")));
+  if (host.isLive) head.append(make("th", "ah-actions", __("actions")));
 
   function makeHeading(column) {
     const button = makeButton("ah-sort", column.title, __("Sort by %1", column.title), () => {

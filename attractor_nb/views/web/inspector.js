@@ -178,10 +178,12 @@ function textOf(plain, modes, key, options = {}) {
 }
 
 function promptOf(plain, modes) {
-  const parts = plain.carried ? [makePart(__("Preamble: the run so far"), textOf(plain, modes, "carried"))] : [];
   const name = { tool: __("Command"), function: __("Function") }[plain.handler] || "";
-  parts.push(textOf(plain, modes, "prompt", { name, nothing: __("No prompt was sent.") }));
+  const sent = textOf(plain, modes, "prompt", { name, nothing: __("No prompt was sent.") });
+  const parts = [plain.task ? textOf(plain, modes, "task") : sent];
   if (plain.messages?.length) parts.push(messagesOf(plain.messages));
+  if (plain.carried) parts.push(makePart(__("Preamble: the run so far"), textOf(plain, modes, "carried")));
+  if (plain.task) parts.push(makePart(__("The whole prompt as it was sent"), sent));
   return parts;
 }
 

@@ -8,7 +8,7 @@ import { makeIcon } from "./icons.js";
 import { makeInspector } from "./inspector.js";
 import { make, makeButton, makeView, seconds } from "./parts.js";
 import { showElsewhere, standIn } from "./place.js";
-import { flattened } from "./run_states.js";
+import { CHILD_SEPARATOR, flattened } from "./run_states.js";
 import { stageWord } from "./state_words.js";
 import { __, _n } from "./wording.js";
 
@@ -58,6 +58,8 @@ export function showReplay(host, el) {
   let selectedVisit = 0;
   let asking = 0;
   let isLost = false;
+  let isAtFailure = false;
+  let isOpenedForIt = false;
 
   const clock = () => (host.get("replay").started || 0) + timeOf(count);
   const timeOf = (n) => (n ? moments.frames[n - 1].at : 0);
@@ -101,7 +103,24 @@ export function showReplay(host, el) {
     const branch = (frame && frame.branch) || "";
     context.show(contextOf(moment.contexts, branch), frame, branch);
     scrubber.show(n, frame);
+    followFailure();
     followSelected();
+  }
+
+  // At the end of a failed run its failed stage opens, unless another one is open; on the way back it closes.
+  function followFailure() {
+    const { failed = "" } = host.get("replay");
+    const wasAtFailure = isAtFailure;
+    isAtFailure = Boolean(failed) && count === moments.count;
+    if (isAtFailure && !wasAtFailure && selected === null) {
+      const id = drawing.ids.includes(failed) ? failed : failed.split(CHILD_SEPARATOR)[0];
+      if (!drawing.ids.includes(id)) return;
+      choose(id);
+      isOpenedForIt = true;
+    } else if (!isAtFailure && isOpenedForIt) {
+      choose(null);
+      inspector.hide();
+    }
   }
 
   // What differs between the moment on the screen and another one is drawn anew, and nothing else.
@@ -112,17 +131,22 @@ export function showReplay(host, el) {
     for (const id in was) if (!(id in now)) put(id, undefined);
   }
 
+  function choose(id) {
+    selected = id;
+    selectedVisit = -1;
+    isOpenedForIt = false;
+    drawing.select(id);
+    clearTimeout(asking);
+  }
+
   function select(id) {
     const before = selected;
-    selected = id === selected ? null : id;
-    drawing.select(selected);
-    clearTimeout(asking);
+    choose(id === selected ? null : id);
     if (selected === null) {
       inspector.hide();
       if (before !== null) drawing.focus(before);
       return;
     }
-    selectedVisit = -1;
     followSelected();
     inspector.element.scrollIntoView({ block: "nearest" });
     const isSheet = getComputedStyle(inspector.element).position === "sticky"; // in a narrow place it lies over the drawing

@@ -3,7 +3,7 @@
 import { make } from "./parts.js";
 
 export function makeSourcePane(label) {
-  const element = make("div", "as-pane", "", { tabIndex: 0, role: "region", "aria-label": label });
+  const element = make("div", "sp-pane", "", { tabIndex: 0, role: "region", "aria-label": label });
   let rows = [];
   return {
     element,
@@ -13,10 +13,10 @@ export function makeSourcePane(label) {
       const letters = new Map(findings.map(({ line, letter }) => [line, letter]));
       const lines = text.replace(/\r?\n$/, "").split(/\r?\n/);
       rows = lines.map((line, index) => {
-        const row = make("div", touched.has(index + 1) ? "as-line is-changed" : "as-line");
+        const row = make("div", touched.has(index + 1) ? "sp-line is-changed" : "sp-line");
         const sign = touched.has(index + 1) ? "+" : letters.get(index + first) || "";
-        row.append(make("span", "as-number", String(index + first)), make("span", "as-sign", sign));
-        row.append(make("code", "as-text", line));
+        row.append(make("span", "sp-number", String(index + first)), make("span", "sp-sign", sign));
+        row.append(make("code", "sp-text", line));
         return row;
       });
       element.replaceChildren(...rows);
@@ -32,10 +32,10 @@ export function makeSourcePane(label) {
 
 // A unified diff, with its signs as words for those who see no colours.
 export function makeDiff(text) {
-  const element = make("pre", "as-diff");
+  const element = make("pre", "sp-diff");
   for (const line of text.replace(/\n$/, "").split("\n")) {
     const isHead = line.startsWith("+++") || line.startsWith("---") || line.startsWith("@@");
-    const kind = isHead ? "as-head" : { "+": "as-added", "-": "as-removed" }[line[0]] || "";
+    const kind = isHead ? "sp-head" : { "+": "sp-added", "-": "sp-removed" }[line[0]] || "";
     element.append(make("span", kind, `${line}\n`));
   }
   return element;

@@ -49,7 +49,7 @@ export function makeStageActions(onAct) {
     for (const [each, button] of Object.entries(buttons).filter(([, one]) => !one.hidden)) {
       const { why, call } = actions[each];
       const [short, whole] = words[each];
-      button.textContent = isFailed || actions.at ? whole : short;
+      button.textContent = (isFailed || actions.at) && each !== "save" ? whole : short;
       button.setAttribute("aria-label", whole);
       button.title = why || `${whole}: ${call}`;
       button.setAttribute("aria-disabled", String(Boolean(why)));

@@ -45,7 +45,7 @@ class Ours:
 
     def __init__(self):
         self.channel = RunChannel(Path("nowhere"), None, lambda: True, lambda: "running")
-        self.settings = ServerSettings(root=Path("nowhere"), token="t" * 43, hosts=frozenset())
+        self.settings = ServerSettings(root=Path("nowhere"), tokens={"ada": "t" * 43}, hosts=frozenset())
 
     def response(self):
         self.channel.listeners += 1

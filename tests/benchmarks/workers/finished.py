@@ -87,7 +87,7 @@ def in_the_page(stack: ExitStack, root: Path, rounds: int) -> list[float]:
     """Each round with a page of its own; nothing of the run is known to the server before the first."""
     listening = stack.enter_context(closing(listen("127.0.0.1", 0)))
     port = listening.getsockname()[1]
-    settings = ServerSettings(root=root, token=TOKEN, hosts=hosts_of("127.0.0.1", port))
+    settings = ServerSettings(root=root, tokens={"ada": TOKEN}, hosts=hosts_of("127.0.0.1", port))
     ready = threading.Event()
     process = ServerProcess(Server(settings), ready.set)
     thread = threading.Thread(target=process.run, kwargs={"sockets": [listening]}, daemon=True)
