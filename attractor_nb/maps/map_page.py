@@ -188,7 +188,7 @@ def _columns(record: MapRecord) -> Iterator[RowColumn[RecordedRow]]:
     rows = record.rows
     yield RowColumn("row", "is-number", lambda row: RowCell(str(row.row), row.row))
     yield RowColumn("status", "is-state", _state)
-    if any(row.reason for row in rows):
+    if any(map(_reason, rows)):
         yield RowColumn("reason", "is-reason", _reason)
     inputs = list(dict.fromkeys(name for row in rows for name in row.inputs or ()))
     yield from value_columns("input", inputs, _inputs_of)
@@ -227,4 +227,6 @@ def _state(row: RecordedRow) -> str:
 
 
 def _reason(row: RecordedRow) -> str:
+    if row.shown_status == PAUSED:  # the status says so
+        return ""
     return f"{row.stage}: {row.reason}" if row.stage and row.reason else row.reason

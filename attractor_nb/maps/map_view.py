@@ -249,7 +249,8 @@ def _row_of(entry: RowResult) -> int:
 
 def _ended_row(entry: RowResult) -> ShownRow:
     spent = duration_text(entry.duration) if entry.status != "not_started" else ""
-    words = "; ".join(filter(None, (entry.mark, entry.reason)))
+    reason = "" if entry.shown_status == PAUSED else entry.reason
+    words = "; ".join(filter(None, (entry.mark, reason)))
     return ShownRow(entry.shown_status, str(entry.row), spent, first_words(one_line(words), REASON_CHARS))
 
 

@@ -29,11 +29,7 @@ WORDS_OF_STAGES = {"pending", "running", "waiting", "retrying", "success", "part
 FURTHER_WORDS_OF_STAGES = {"cached", "cut off", "retry"}
 """Of a success from the cache, and of an attempt that did not end or asked to be tried again."""
 
-OWN_TABLES = {
-    "model/states.py": "the table",
-    "studio/explanation.py": "colours of rows",
-    "studio/compare/comparison_page.py": "class names",
-}
+OWN_TABLES = {"model/states.py": "the table", "studio/explanation.py": "colours of rows"}
 VALUES_IN_TEXTS = {
     "decisions": "texts of models, and messages about conditions: they have the value that a condition compares",
     "handlers": "texts of models, likewise",

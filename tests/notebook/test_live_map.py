@@ -33,7 +33,7 @@ def test_the_table_follows_the_map_and_stays_at_its_end(kernel):
     assert "6 of 6 rows" in last
     assert "&lt;b&gt;no luck&lt;/b&gt;" in last
     assert "<b>no" not in last
-    assert last.index("no luck") < last.index("success</td>")
+    assert last.index("no luck") < last.index("completed</td>")
     ids = {content["transient"]["display_id"] for content in cell.outputs("display_data", "update_display_data")}
     assert len(ids) == 1
     (rows,) = [state for state in kernel.widgets.values() if "place" in state]

@@ -87,7 +87,7 @@ def test_what_differs_is_said_in_counts_tables_and_values(two):
     assert ["tokens", "400", "300", "\N{MINUS SIGN}100"] in lines
     assert ["cost", "$2.00", "$0.75", "\N{MINUS SIGN}$1.25"] in lines
     assert ["0/1", "last_response", "payments", "billing"] in lines
-    assert ["≠", "2/0", "parcel", "✓", "success", "✕", "failed:", "lost"] in lines
+    assert ["≠", "2/0", "parcel", "✓", "completed", "✕", "failed:", "lost"] in lines
     assert "\x1b" not in text
     assert "time" not in text
     assert any(line.startswith("time") for line in two.details().splitlines())

@@ -18,6 +18,7 @@ import { __ } from "./wording.js";
 const SOONEST_MS = 80; // between two questions about a live run
 const ASK_FACTOR = 4; // and longer where the server takes long to answer
 const STILL_MS = 4000; // of a run that is not live: somebody may resume it
+const NO_REASONS = new Set(["paused", "cancelled"]); // the word of the status says as much
 
 // What, when it changes, may have changed the questions, too.
 const newsOf = ({ questions, states, is_live: isLive, is_here: isHere }) => JSON.stringify([questions, states, isLive, isHere]);
@@ -165,7 +166,7 @@ export function showRun(server, id, el, { go, way, isBeside = false }) {
     title.textContent = name;
     if (!isBeside) document.title = `${name}: ${word} · attractor_nb`;
     const where = next.is_live && !next.is_here ? __("run by another process") : "";
-    const why = next.is_live || ["failed", "paused"].includes(next.status) ? "" : next.reason;
+    const why = next.is_live || next.status === "failed" || NO_REASONS.has(next.reason) ? "" : next.reason;
     facts.replaceChildren(make("span", "ap-id", id));
     const standing = next.line.status ? "" : word; // what the line below does not say
     if (next.inputs) facts.append(make("span", "ap-inputs", next.inputs, { title: __("inputs") }));

@@ -119,7 +119,7 @@ def _node_mark(node_id: str, pairs: list[Pair], united: United) -> tuple[Mark, N
     last_a, last_b = in_a[-1], in_b[-1]
     state = NodeState(status(last_b), visits=len(in_b))
     if last_a.status != last_b.status:
-        note = f"A {_short_word(last_a)}, B {_short_word(last_b)}"
+        note = f"A {status(last_a).letter}, B {status(last_b).letter}"
         tip = f"A {word(last_a)}, B {word(last_b)}"
         return Mark(("changed",), "≠", tip), state._replace(note=note)
     found = dict.fromkeys(name for pair in pairs for name in pair.differences)
@@ -152,11 +152,6 @@ def _edge_mark(a: int, b: int) -> Mark:
 
 def _times(count: int) -> str:
     return {0: "never", 1: "once"}.get(count, f"{count} times")
-
-
-def _short_word(step: ComparedVisit) -> str:
-    """A status for the small line of a node, where every letter counts."""
-    return {"success": "ok", "partial_success": "partly", "skipped": "skip", "": "open"}.get(step.status, step.status)
 
 
 def comparison_html(
