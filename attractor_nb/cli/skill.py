@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 NAME: Final = "attractor-nb"
 FOLDERS: Final = (".claude/skills", ".agents/skills")
-"""Of Claude Code, and of Codex and others that follow the common form."""
+"""Of Claude Code; of Codex, Gemini CLI and others that follow the common form."""
 BEGINNING: Final = f"---\nname: {NAME}\n"
 
 

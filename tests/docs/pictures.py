@@ -1,6 +1,7 @@
 """Makes the pictures of docs/images anew, in a real JupyterLab and on a real server, light and dark.
 
     make pictures
+    python tests/docs/pictures.py debugger terminal    # some of them, by the words behind draw_
 
 Look at each of them before you commit: nothing compares them.
 """
@@ -10,16 +11,18 @@ from __future__ import annotations
 import importlib.util
 import io
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import nbformat
-from PIL import Image
+from PIL import Image, ImageChops
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 IMAGES = REPOSITORY / "docs" / "images"
@@ -265,6 +268,134 @@ def draw_studio(driver: Any, folder: Path) -> None:
             area.screenshot(path=IMAGES / f"{name}{end}.png")
 
 
+def draw_debugger(driver: Any, folder: Path) -> None:
+    """docs/debugger.md: a run that is stopped before a stage, with its bar and the editor of what comes next."""
+    write_notebook(
+        folder / "stopped.ipynb", "%load_ext attractor_nb", f"%%attractor release --quiet\n{RELEASE}", MODEL,
+        'run = release.run(backend=model, breakpoints=["write"], trust=True)',
+    )  # fmt: skip
+    for end, notebook, page in in_themes(driver, folder, "stopped.ipynb", width=1180, height=1100):
+        for cell in range(4):
+            notebook.run_cell(cell)
+            notebook.wait_until_idle()
+        bar = page.locator(".db-bar").first
+        bar.locator(".db-stop", has_text="Stopped before write").wait_for()
+        bar.locator(".db-editor summary").click()
+        bar.get_by_label("Prompt of write").fill("Write the code, and no comments")
+        bar.locator(".db-prompt").get_by_role("button", name="Set").click()
+        page.mouse.move(0, 0)
+        page.wait_for_timeout(1000)
+        notebook.shoot(IMAGES / f"debugger{end}.png", ".jp-OutputArea-output:has(.attractor-live)")
+        bar.get_by_role("button", name="Continue", exact=True).click()
+        notebook.click("Approve")
+        notebook.wait_for(".al-line[data-status=success]")
+
+
+QUESTIONS = """from attractor_nb import Pipeline, gates
+def waiting(name, prompt, question, answer):
+    text = f'digraph {name} {{ start [shape=Mdiamond] write [prompt="{prompt}"] gate [shape=hexagon, label="{question}"] done [shape=Msquare]'
+    text += ' start -> write -> gate  gate -> done [label="[A] Approve"] gate -> write [label="[R] Revise"] }'
+    run = Pipeline(text, backend=lambda prompt: answer).run(is_shown=False, interviewer="deferred", runs_dir=RUNS)
+    run.wait_for_gate("gate", 60)
+    return run
+RUNS = ".attractor/runs"
+first = waiting("announcement", "Announce version 2", "Publish it?", "**Version 2 is here.** Search is twice as fast, and it works offline.")
+second = waiting("refund", "Answer the customer", "Send this answer?", "We are sorry. The refund of 40 EUR is on its way and arrives within three days.")"""
+
+
+def draw_questions(driver: Any, folder: Path) -> None:
+    """docs/gates.md: the inbox of two runs. docs/jupyterlab.md: the window with the panel beside the notebook."""
+    graph = CELL.replace("%%attractor review", "%%attractor review --quiet")
+    write_notebook(
+        folder / "inbox.ipynb", "%load_ext attractor_nb", QUESTIONS, "gates()", graph, "review.run(backend='simulated')"
+    )
+    for end, notebook, page in in_themes(driver, folder, "inbox.ipynb", width=1400, height=860):
+        shutil.rmtree(folder / ".attractor", ignore_errors=True)  # the runs of the picture before
+        for cell in range(3):
+            notebook.run_cell(cell)
+            notebook.wait_until_idle()
+        inbox = page.locator(".jp-CodeCell").nth(2).locator(".jp-OutputArea-output")
+        inbox.locator(".ag-card").nth(1).wait_for()
+        inbox.evaluate("(element) => element.scrollIntoView({ block: 'center' })")
+        page.wait_for_timeout(800)
+        inbox.screenshot(path=IMAGES / f"inbox{end}.png")
+        for cell in (3, 4):
+            notebook.run_cell(cell)
+            notebook.wait_until_idle()
+        notebook.wait_for(".attractor-gate.is-open .ag-material")
+        page.evaluate("() => { jupyterapp.commands.execute('attractor-nb:show-runs'); }")
+        panel = page.frame_locator("#attractor-nb-runs iframe")
+        panel.locator(".ap-side-run").nth(2).wait_for()
+        panel.locator(".ag-card").nth(2).wait_for()
+        page.locator(".jp-CodeCell").nth(3).evaluate("(element) => element.scrollIntoView({ block: 'start' })")
+        page.evaluate("() => document.querySelectorAll('.Toastify').forEach((element) => element.remove())")
+        page.mouse.move(0, 0)
+        page.wait_for_timeout(1500)
+        page.screenshot(path=IMAGES / f"panel{end}.png")
+
+
+WITHOUT_WEBGL = """(() => {
+    const known = HTMLCanvasElement.prototype.getContext;
+    HTMLCanvasElement.prototype.getContext = function (kind, ...more) {
+        return kind.startsWith("webgl") ? null : known.call(this, kind, ...more);
+    };
+})()"""
+"""No screenshot shows what WebGL has drawn; without it a terminal draws its text otherwise."""
+
+
+def trim(screenshot: bytes) -> Image.Image:
+    """A picture of a terminal without the empty lines below its text."""
+    picture = Image.open(io.BytesIO(screenshot)).convert("RGB")
+    inner = picture.crop((4, 4, picture.width - 4, picture.height - 4))
+    text = ImageChops.difference(inner, Image.new("RGB", inner.size, inner.getpixel((0, 0)))).getbbox()
+    assert text, "the terminal shows nothing"
+    return picture.crop((0, 2, picture.width - 2, text[3] + 18))
+
+
+def draw_terminal(driver: Any, folder: Path) -> None:
+    """docs/cli.md: a run that asks at a terminal, and a second terminal that watches it; JupyterLab's own terminals."""
+    (folder / "examples").symlink_to(REPOSITORY / "examples")
+    for end, is_dark in THEMES.items():
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        environment = {"PYTHONPATH": str(REPOSITORY), "SHELL": "/bin/sh"}
+        with (
+            driver.JupyterServer(folder, environment=environment) as server,
+            server.browser(width=1000, height=440, dark=is_dark, is_new=True) as browser,
+        ):
+            page = browser.page
+            page.add_init_script(WITHOUT_WEBGL)
+            page.goto(f"{server.url}/lab?reset&token={server.token}")
+            page.wait_for_selector(".jp-LauncherCard")
+            _set_theme(page, is_dark)
+            page.evaluate("() => jupyterapp.shell.collapseLeft()")
+            run = "attractor-nb run examples/code_review_loop.dot --simulate --logs-root review"
+            for name, command in {"terminal-run": run, "terminal-watch": "attractor-nb watch review"}.items():
+                page.evaluate("() => { jupyterapp.commands.execute('terminal:create-new'); }")
+                terminal = page.locator(".jp-Terminal").last
+                terminal.locator(".xterm-screen").wait_for()
+                terminal.click()
+                ready = folder / f"{name}-is-ready"
+                driver.wait_until(partial(_types, page, ready), 60, "the shell of a terminal")
+                page.keyboard.type(f"cd {folder}; PATH='{path}' PS1='$ '; clear\n")
+                page.wait_for_timeout(2500)
+                page.keyboard.type(f"{command}\n")
+                driver.wait_until(partial(_asks, folder / "review"), 60, "the question of the run")
+                page.wait_for_timeout(5000)
+                trim(terminal.screenshot()).save(IMAGES / f"{name}{end}.png")
+        shutil.rmtree(folder / "review", ignore_errors=True)  # the run of the picture before, which may still write
+
+
+def _types(page: Any, file: Path) -> bool:
+    page.keyboard.type(f"touch {file}\n")
+    page.wait_for_timeout(1500)
+    return file.exists()
+
+
+def _asks(directory: Path) -> bool:
+    log = directory / "events.jsonl"
+    return log.is_file() and "InterviewStarted" in log.read_text("utf-8")
+
+
 def _set_theme(page: Any, is_dark: bool) -> None:
     theme = f"JupyterLab {'Dark' if is_dark else 'Light'}"
     page.evaluate("(theme) => { jupyterapp.commands.execute('apputils:change-theme', { theme }); }", theme)
@@ -272,14 +403,14 @@ def _set_theme(page: Any, is_dark: bool) -> None:
 
 
 def main() -> None:
-    """Make all of them."""
+    """Make all of them, or those that are named."""
     driver = load_driver()
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "lab").mkdir()
-        draw_first_minute(driver, Path(folder) / "lab")
-        draw_live_run(driver, Path(folder) / "lab")
-        draw_studio(driver, Path(folder) / "lab")
-        draw_pages(driver, Path(folder))
+    drawn = (draw_first_minute, draw_live_run, draw_studio, draw_debugger, draw_questions, draw_terminal, draw_pages)
+    for draw in drawn:
+        if sys.argv[1:] and draw.__name__.removeprefix("draw_") not in sys.argv[1:]:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            draw(driver, Path(folder))
     driver.close_chromium()
 
 
