@@ -346,7 +346,7 @@ WITHOUT_WEBGL = """(() => {
 def trim(screenshot: bytes) -> Image.Image:
     """A picture of a terminal without the empty lines below its text."""
     picture = Image.open(io.BytesIO(screenshot)).convert("RGB")
-    inner = picture.crop((4, 4, picture.width - 4, picture.height - 12))  # without the frame
+    inner = picture.crop((4, 4, picture.width - 4, picture.height - 24))  # without the frame
     text = ImageChops.difference(inner, Image.new("RGB", inner.size, inner.getpixel((0, 0)))).getbbox()
     assert text, "the terminal shows nothing"
     return picture.crop((0, 2, picture.width - 2, text[3] + 18))
