@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -345,7 +346,7 @@ WITHOUT_WEBGL = """(() => {
 def trim(screenshot: bytes) -> Image.Image:
     """A picture of a terminal without the empty lines below its text."""
     picture = Image.open(io.BytesIO(screenshot)).convert("RGB")
-    inner = picture.crop((4, 4, picture.width - 4, picture.height - 4))
+    inner = picture.crop((4, 4, picture.width - 4, picture.height - 24))  # without the frame
     text = ImageChops.difference(inner, Image.new("RGB", inner.size, inner.getpixel((0, 0)))).getbbox()
     assert text, "the terminal shows nothing"
     return picture.crop((0, 2, picture.width - 2, text[3] + 18))
@@ -372,14 +373,22 @@ def draw_terminal(driver: Any, folder: Path) -> None:
                 page.evaluate("() => { jupyterapp.commands.execute('terminal:create-new'); }")
                 terminal = page.locator(".jp-Terminal").last
                 terminal.locator(".xterm-screen").wait_for()
+                terminal.click()
+                ready = folder / f"{name}-is-ready"
+                driver.wait_until(partial(_types, page, ready), 60, "the shell of a terminal")
+                page.keyboard.type(f"cd {folder}; PATH='{path}' PS1='$ '; clear\n")
                 page.wait_for_timeout(2500)
-                page.keyboard.type(f"PATH='{path}' PS1='$ '; clear\n")
-                page.wait_for_timeout(1500)
                 page.keyboard.type(f"{command}\n")
-                driver.wait_until(lambda: _asks(folder / "review"), 60, "the question of the run")
+                driver.wait_until(partial(_asks, folder / "review"), 60, "the question of the run")
                 page.wait_for_timeout(5000)
                 trim(terminal.screenshot()).save(IMAGES / f"{name}{end}.png")
-        shutil.rmtree(folder / "review")  # the run of the picture before
+        shutil.rmtree(folder / "review", ignore_errors=True)  # the run of the picture before, which may still write
+
+
+def _types(page: Any, file: Path) -> bool:
+    page.keyboard.type(f"touch {file}\n")
+    page.wait_for_timeout(1500)
+    return file.exists()
 
 
 def _asks(directory: Path) -> bool:
