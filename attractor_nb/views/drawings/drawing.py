@@ -1,8 +1,8 @@
 """From a graph to a scene: shapes, wrapped labels, sizes (pure).
 
-The more nodes a graph has the less text is worth its space: from 100 nodes on the small lines go, from 300, or 2,000
+The more nodes a graph has the less text is worth its space: from 100 nodes on the small lines go, from 1,000, or 2,000
 edges, on edges lose their labels. Labels are wrapped narrower where the drawing would be too wide for a cell; only
-of 300 nodes and more they are then cut to a word. The whole text stays in the tooltips and in the text table.
+of 1,000 nodes and more they are then cut to a word. The whole text stays in the tooltips and in the text table.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ _DIRECTIONS: Final = {direction.value: direction for direction in Direction}
 
 def densities_of(graph: Graph) -> tuple[Density, ...]:
     """The densities of a drawing of a graph of this size, from the widest to the narrowest."""
-    if len(graph.nodes) >= 300 or len(graph.edges) >= 2_000:
+    if len(graph.nodes) >= 1_000 or len(graph.edges) >= 2_000:
         return DENSE, DENSE_NARROW
     return (FULL, NARROW, SLIM) if len(graph.nodes) < 100 else (COMPACT, COMPACT_NARROW)
 
