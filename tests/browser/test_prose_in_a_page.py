@@ -232,9 +232,10 @@ def failed_run(tmp_path):
 
 def test_a_failure_in_the_users_python_has_its_traceback_folded_with_its_line_marked(open_view, tmp_path):
     view = inspected(open_view, failed_run(tmp_path), "plan", "Status")
-    error = view.page.get_by_text("KeyError: 'missing'").last
+    traceback = view.page.locator("summary", has_text="Traceback")
+    error = traceback.locator("..").get_by_text("KeyError: 'missing'").last
     assert not error.is_visible()
-    view.page.locator("summary", has_text="Traceback").click()
+    traceback.click()
     assert error.is_visible()
     assert view.page.locator(".pr-marked").inner_text().strip() == 'return table["missing"]'
 

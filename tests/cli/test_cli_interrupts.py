@@ -64,15 +64,15 @@ def test_a_request_to_end_is_an_interrupt_until_the_run_has_ended(name):
 
 @pytest.mark.parametrize("is_ready", [False, True], ids=["before it serves", "while it serves"])
 def test_ctrl_c_is_how_a_server_ends_and_before_that_an_interrupt(monkeypatch, tmp_path, capsys, is_ready):
-    def serve(runs_dir, *, host, on_ready):
+    def serve(runs_dir, *, host, users, on_ready):
         if is_ready:
             on_ready("http://127.0.0.1:8765/#token=abc")
         raise KeyboardInterrupt
 
     monkeypatch.setattr(serve_until_stopped, "serve", serve)
     if is_ready:
-        assert serve_until_stopped.serve_runs(tmp_path, is_json=False, host="127.0.0.1") is ExitCode.SUCCESS
+        assert serve_until_stopped.serve_runs(tmp_path, is_json=False, host="127.0.0.1", users=()) is ExitCode.SUCCESS
     else:
         with pytest.raises(KeyboardInterrupt):
-            serve_until_stopped.serve_runs(tmp_path, is_json=False, host="127.0.0.1")
+            serve_until_stopped.serve_runs(tmp_path, is_json=False, host="127.0.0.1", users=())
     assert capsys.readouterr().out.splitlines() == ["http://127.0.0.1:8765/#token=abc"] * is_ready

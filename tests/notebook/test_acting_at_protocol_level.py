@@ -79,7 +79,7 @@ def test_a_rewind_by_a_click_goes_on_in_the_same_run(any_kernel):
         "the run to have ended",
     )
     acted = reply(kernel, comm_id, "acted", kind="act", call="rewind", node="draft", visit=1, key="r")
-    assert acted["said"]["words"] == "Rewound to before draft, visit 1: the run continues."
+    assert acted["said"]["words"] == "Rewound to before draft, visit 1: the run is resumed."
     kernel.wait_until(lambda: len(kernel.widgets[comm_id].get("beneath", ())) == 1, "the view beneath")
     asked = "print([visit.number for visit in type(review).load(review.logs_root).journal().visits_of('draft')])"
     kernel.wait_until(lambda: kernel.run(asked).text.strip() == "[2]", "the visit after the rewind")

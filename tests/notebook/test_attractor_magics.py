@@ -201,7 +201,7 @@ def test_the_runs_magic_lists_the_kept_runs(shell):
     run(shell, "hello.run(wait=True)")
     listed = run(shell, "%attractor_runs")
     assert len(listed) == 1
-    assert "success" in repr(listed)
+    assert "completed" in repr(listed)
     assert "hello" in repr(listed)
 
 

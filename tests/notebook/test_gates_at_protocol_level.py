@@ -194,7 +194,7 @@ def test_after_a_live_view_the_result_is_words_alone(kernel):
     kernel.click("Approve")
     (shown,) = kernel.run("await run").outputs("execute_result")
     assert set(shown["data"]) == {"text/plain"}
-    assert "success" in shown["data"]["text/plain"]
+    assert "completed" in shown["data"]["text/plain"]
 
 
 SLOW = """

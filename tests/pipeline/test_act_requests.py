@@ -258,7 +258,7 @@ def test_the_failed_stage_of_a_branch_is_rerun_from_its_fan_out(tmp_path):
     assert "at" not in inspector.actions("a", 1, "fan/a"), "it has not failed"
     fails.clear()
     acted = inspector.answer({"call": "rewind", "node": "b", "visit": 1, "branch": "fan/b"})
-    assert acted["said"]["words"] == "Rewound to before fan: the run continues."
+    assert acted["said"]["words"] == "Rewound to before fan: the run is resumed."
     assert inspector.run.result(WAIT).status == "success"
 
 

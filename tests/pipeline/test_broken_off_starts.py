@@ -169,7 +169,7 @@ def pressed(monkeypatch):
             stopped_run,
             lambda place: one_stage().resume(place),
             "runtime.launch.wire",
-            "stopped before it continued",
+            "stopped before it was resumed",
             "resume it again",
             id="resume",
         ),

@@ -37,11 +37,11 @@ def test_the_parent_of_a_fork_is_found_beside_it_while_it_is_there(family):
 
 
 TREE = """\
-✓ run of demo   success, 4 stages{0}
-├─ ✓ fork before a, visit 1   success, 4 stages, changed: tests{1}
+✓ run of demo   completed, 4 stages{0}
+├─ ✓ fork before a, visit 1   completed, 4 stages, changed: tests{1}
 │  ├─ ↶ rewound to before b, visit 1   2 stages set aside
-│  └─ ✓ fork before b, visit 1   success, 4 stages, nothing changed{3}
-└─ ✓ fork before b, visit 1   success, 4 stages, changed: the prompt{2}"""
+│  └─ ✓ fork before b, visit 1   completed, 4 stages, nothing changed{3}
+└─ ✓ fork before b, visit 1   completed, 4 stages, changed: the prompt{2}"""
 
 
 @pytest.mark.parametrize("which", range(4))
@@ -148,7 +148,7 @@ def test_a_relative_that_cannot_be_read_is_passed_over(family):
 
 
 def test_a_base_that_is_not_there_leaves_the_run_alone(family, tmp_path):
-    assert str(lineage(family[0], base=tmp_path / "nowhere")) == "✓ run of demo   success, 4 stages   <- this one"
+    assert str(lineage(family[0], base=tmp_path / "nowhere")) == "✓ run of demo   completed, 4 stages   <- this one"
 
 
 def test_a_damaged_log_leaves_its_run_in_the_family_without_its_turns(family):

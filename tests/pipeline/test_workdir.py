@@ -87,7 +87,7 @@ def test_ruling_41_a_run_that_goes_on_elsewhere_warns_of_it(tmp_path):
     warned = []
     where().resume(first.logs_root, workdir=tmp_path / "other", observers=[warned.append]).result(30)
     told = [event.message for event in warned if type(event).__name__ == "RunWarning"]
-    assert told == [f"the run worked in {tmp_path} before, and continues in {tmp_path / 'other'}"]
+    assert told == [f"the run worked in {tmp_path} before, and is resumed in {tmp_path / 'other'}"]
 
 
 @pytest.mark.parametrize("isolation", [None, "workspace"])

@@ -99,7 +99,7 @@ def test_an_evaluation_that_another_process_stopped_shows_what_is_scored(root, c
     assert evaluation.map.unfinished
     page = client.get("/maps/scored", params={"with_page": "true"}).json()["page"]
     assert page["line"].split("\n")[0] == evaluation.headline()
-    assert page["line"].split("\n")[1].startswith("interrupted   3 of 4 runs")
+    assert page["line"].split("\n")[1].startswith("stopped   3 of 4 runs")
     assert str(root) not in json.dumps(page)
 
 

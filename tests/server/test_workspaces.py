@@ -51,4 +51,4 @@ def test_ruling_41_a_run_begun_elsewhere_goes_on_in_a_place_of_its_own_and_says_
     assert client.ended("by-hand")["status"] == "completed"
     assert output(root, "by-hand", "two") == [str(root / "by-hand" / "workspace")]
     told = [event["data"]["message"] for event in client.events("by-hand") if event["data"].get("type") == "RunWarning"]
-    assert f"the run worked in {tmp_path} before, and continues in {root / 'by-hand' / 'workspace'}" in told
+    assert f"the run worked in {tmp_path} before, and is resumed in {root / 'by-hand' / 'workspace'}" in told
