@@ -44,7 +44,7 @@ ABANDONED: Final = "abandoned"
 """The status of a run whose process died."""
 RUN_WORDS: Final = {
     "ready": "ready",
-    **dict.fromkeys(("not_started", "not started"), "ready"),
+    "not_started": "not started",
     **dict.fromkeys(("running", "resumed", "restarted", "retrying"), "running"),
     WAITING: "waiting",
     PAUSED: "paused",
@@ -114,7 +114,7 @@ def run_state(status: str) -> str:
     """The sign and the word of the status of a run.
 
     >>> run_state("waiting"), run_state("not_started")
-    ('? waiting', '\N{EN DASH} ready')
+    ('? waiting', '\N{EN DASH} not started')
     """
     return f"{run_sign(status)} {run_word(status)}"
 

@@ -204,7 +204,6 @@ class MapQuery(ListQuery):
         "stopped",
         "interrupted",
         "paused",
-        "ready",
         "not_started",
         "not started",
         "running",

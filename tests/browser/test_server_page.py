@@ -408,7 +408,7 @@ def test_the_page_of_a_map_follows_its_rows_while_they_are_written(driver, serve
 
             page.locator("tr[data-run=live]").click()
             choice("running 1").wait_for()
-            choice("ready 2").wait_for()
+            choice("not started 2").wait_for()
             page.evaluate("() => { window.isTheSamePage = true; }")
             steps.release()
             choice("success 1").wait_for()

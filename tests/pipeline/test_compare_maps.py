@@ -204,7 +204,7 @@ def test_a_map_that_is_not_finished_is_compared_as_far_as_it_has_come(tmp_path):
     part = mapped(tmp_path / "b", first_team, on_failure="stop", max_parallel=1)
     found = diff(whole, part)
     assert found.transitions == {("success", "not_started"): 3}
-    assert ["ready", "0", "3", "+3"] in [line.split() for line in str(found).splitlines()]
+    assert ["not", "started", "0", "3", "+3"] in [line.split() for line in str(found).splitlines()]
 
 
 def test_no_secret_is_in_it_and_html_is_escaped(two, tmp_path):

@@ -152,7 +152,7 @@ def test_a_map_without_outputs_shows_the_last_response_and_one_without_directory
 def test_an_interrupted_map_shows_the_rows_that_were_not_started(tmp_path):
     mapped(tmp_path / "map", on_failure="stop", max_parallel=1)
     rows = Page(export_map(tmp_path / "map", tmp_path / "page.html").read_text()).rows[1:]
-    assert sum("ready" in row[1] for row in rows) == 3
+    assert sum("not started" in row[1] for row in rows) == 3
 
 
 def test_long_values_are_folded_and_cut_and_the_page_says_so(tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ import { __ } from "./wording.js";
 
 const RUN_WORDS = {
   ready: __("ready"),
-  not_started: __("ready"),
+  not_started: __("not started"),
   running: __("running"),
   resumed: __("running"),
   restarted: __("running"),
