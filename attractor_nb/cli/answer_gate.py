@@ -1,6 +1,6 @@
 """``answer``: the answer to a question that waits, in a run directory.
 
-If the run is not active, it is recorded and nothing is run: the question's stage takes it when the run continues.
+If the run is not active, it is recorded and nothing is run: the question's stage takes it when the run is resumed.
 Where a process of this user works at it, that process is handed the answer and takes it at once.
 """
 

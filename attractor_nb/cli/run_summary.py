@@ -150,7 +150,7 @@ def resume_command(logs_root: Path, *options: str) -> str:
 
 
 def answer_command(logs_root: Path, gate: str) -> str:
-    """The command that answers a gate of a run that is not active."""
+    """The command that answers a gate of a run, whichever process works on it."""
     return shlex.join(["attractor-nb", "answer", shown_path(logs_root), gate, "CHOICE"])
 
 

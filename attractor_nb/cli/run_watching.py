@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 
 TICK_SECONDS: Final = 0.25
-NOT_HERE: Final = "answer it where the run works"
 
 
 def watch_directory(logs_root: Path, *, is_once: bool, is_json: bool) -> ExitCode:
@@ -56,8 +55,6 @@ def watch_directory(logs_root: Path, *, is_once: bool, is_json: bool) -> ExitCod
     follower = RunFollower(logs_root, is_once=is_once)
 
     def how(gate: InterviewStarted) -> str:
-        if follower.is_live:
-            return NOT_HERE
         return answer_command(logs_root, gate.stage)
 
     def batches() -> Batches:

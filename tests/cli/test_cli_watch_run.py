@@ -92,7 +92,7 @@ def test_as_it_stands_a_live_run_shows_states_and_the_question_that_waits(comman
     ]  # fmt: skip
     assert rows[1].split()[2] == "plan"
     assert rows[5] == "? first   Good enough?   A: Approve   R: Again"
-    assert rows[6] == "    answer it where the run works"
+    assert rows[6] == "    attractor-nb answer out first CHOICE"
 
 
 def test_of_a_run_that_stands_still_it_says_how_its_question_is_answered(command, waiting):
@@ -133,7 +133,7 @@ def test_in_a_pipe_stages_and_questions_are_lines_as_they_happen(started, gates)
     assert next(lines).decode().split()[:2] == ["✓", "start"]
     assert next(lines).decode().split()[:2] == ["✓", "plan"]
     assert next(lines).decode().startswith("? first   Good enough?")
-    assert "answer it where the run works" in next(lines).decode()
+    assert "attractor-nb answer out first CHOICE" in next(lines).decode()
     gates.answer("first", "A")
     assert "→ Approve" in next(lines).decode()
     assert next(lines).decode().startswith("? second   Ship it?")

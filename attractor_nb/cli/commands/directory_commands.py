@@ -281,7 +281,7 @@ ANSWER_HELP = """Answer an open question of a run.
   attractor-nb answer RUN_ID review A --server "$URL" --field score:=7 --field why=fast
 
 A process that works on the run continues with the answer. Otherwise it is recorded and nothing is run:
-`attractor-nb resume` continues it. The first answer counts; one that matches no choice is refused.
+`attractor-nb resume` resumes the run with it. The first answer counts; one that matches no choice is refused.
 """
 
 
