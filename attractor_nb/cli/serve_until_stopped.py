@@ -50,8 +50,8 @@ def serve_runs(runs_dir: Path, *, is_json: bool, host: str, users: Sequence[str]
         is_ready = True
         address, user = read_address(url), unannounced.pop(0)
         if is_json:  # not by print_json: the token is to be seen here, and nowhere else
-            line = {"url": url, "server": address.url, "token": address.token, "user": user}
-            print(json.dumps(line), flush=True)
+            line = {"url": url, "server": address.url, "token": address.token}
+            print(json.dumps({**line, "user": user} if user else line), flush=True)
             return
         print(f"{user} {url}" if user else url, flush=True)  # all of stdout: a script reads it as a whole
         if unannounced:

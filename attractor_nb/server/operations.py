@@ -132,7 +132,7 @@ def answer(call: Call) -> Reply:
 def tell(call: Call) -> Reply:
     """Tell the model of a running stage something; when this is answered it is in the log."""
     run_id, given = call.path["id"], call.body
-    receipt = call.server.service.run(run_id).tell(given.node, given.text, given_by=given.given_by or "api")
+    receipt = call.server.service.run(run_id).tell(given.node, given.text, given_by=_signed_way(call, given.given_by))
     place = {"node": receipt.node or None, "stage": receipt.stage or None}
     return Reply(MessageTaken(pipeline=run_id, **place, reach=receipt.reach, words=receipt.words))
 
@@ -162,10 +162,14 @@ def short_answer(call: Call) -> Reply:
 
 
 def _signed(call: Call) -> Any:
-    """The answer, signed with the name that belongs to the token; a client only says how it is answered."""
-    way = name_and_way(call.body.answered_by)[1] or BY_API
-    name = call.user or ("" if is_known_way(way) else BY_API)
-    return call.body.model_copy(update={"answered_by": signed(way, name)})
+    """The answer, signed."""
+    return call.body.model_copy(update={"answered_by": _signed_way(call, call.body.answered_by)})
+
+
+def _signed_way(call: Call, claimed: str) -> str:
+    """A way of answering with the name that belongs to the token; a client only says the way."""
+    way = name_and_way(claimed)[1] or BY_API
+    return signed(way, call.user or ("" if is_known_way(way) else BY_API))
 
 
 def get_checkpoint(call: Call) -> Reply:

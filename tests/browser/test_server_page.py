@@ -232,7 +232,7 @@ def test_a_stage_is_told_something_from_the_page(driver, serve):
         assert field.input_value() == ""
     log = (server.root / run / "events.jsonl").read_text()
     assert '"text":"Use two nails"' in log
-    assert '"given_by":"page"' in log
+    assert '"given_by":"ada (page)"' in log
 
 
 def test_a_server_that_dies_is_said_to_be_gone_and_taken_up_when_it_is_back(driver, serve, pictures):

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from attractor_nb import Pipeline, Run
+from attractor_nb.account import signed_here
 from attractor_nb.model.events import InstructionGiven
 from attractor_nb.storage.stored_run import read_run
 from attractor_nb.testing import ScriptedBackend
@@ -57,7 +58,7 @@ def test_the_process_of_the_run_is_handed_the_message(command, sources, owner):
     ]
     assert go_on(owner) == ["build True", "success"]
     [given] = read_run(sources / "out").events.select(InstructionGiven)
-    assert (given.given_by, given.node, given.stage) == ("command line", "build", "")
+    assert (given.given_by, given.node, given.stage) == (signed_here("command line"), "build", "")
 
 
 def test_json_says_how_it_reaches_a_model(command, sources, owner):

@@ -41,17 +41,17 @@ def test_a_message_is_durable_when_it_is_acknowledged_and_the_prompt_carries_it(
         },
     )
     given = client.wait_for(waiting, "InstructionGiven")["data"]
-    assert (given["text"], given["given_by"], given["node"]) == ("Use two nails", "api", "fix")
+    assert (given["text"], given["given_by"], given["node"]) == ("Use two nails", "ada (api)", "fix")
     answer(client, waiting, "R")
     with client.stream(waiting) as events:
         next(one for one in events if one["data"].get("type") == "StageCompleted" and one["data"]["name"] == "fix")
     assert "Use two nails" in client.get(f"/pipelines/{waiting}/stages/fix").json()["prompt"]
 
 
-def test_without_a_node_the_next_prompt_has_it_and_who_told_it_is_recorded(client, waiting):
-    reply = client.post(f"/pipelines/{waiting}/messages", {"text": "Use two nails", "given_by": "ann"})
+def test_without_a_node_the_next_prompt_has_it_and_the_user_of_the_token_is_recorded(client, waiting):
+    reply = client.post(f"/pipelines/{waiting}/messages", {"text": "Use two nails", "given_by": "ann (page)"})
     assert reply.json()["words"] == "queued for the next prompt"
-    assert client.wait_for(waiting, "InstructionGiven")["data"]["given_by"] == "ann"
+    assert client.wait_for(waiting, "InstructionGiven")["data"]["given_by"] == "ada (page)"
 
 
 @pytest.mark.parametrize(

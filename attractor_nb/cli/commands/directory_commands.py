@@ -356,6 +356,7 @@ def tell(
     is_json: Json = False,
 ) -> int:
     """Tell a run something."""
+    from attractor_nb.account import signed_here  # noqa: PLC0415 - as above
     from attractor_nb.cli.option_choices import ANSWERED_BY  # noqa: PLC0415 - as above
     from attractor_nb.cli.reporting import print_json  # noqa: PLC0415 - as above
     from attractor_nb.cli.run_places import run_address  # noqa: PLC0415 - as above
@@ -371,7 +372,7 @@ def tell(
         return tell_on(address, node, said, is_json=is_json)
     run_dir = Path(place)
     run = Run.load(run_dir)
-    receipt = run.tell(node, said, given_by=ANSWERED_BY)
+    receipt = run.tell(node, said, given_by=signed_here(ANSWERED_BY))
     resume = resume_command(run_dir) if run.is_done else None
     if is_json:
         print_json({**receipt.facts(), "logs_root": str(run_dir), "resume": resume})

@@ -335,7 +335,7 @@ class InstructionGiven(RunEvent, kw_only=True):
     """The run's supervisor, or a person, gave it an instruction, which the next prompt carries."""
 
     text: str = ""  #: The instruction.
-    given_by: str = ""  #: The supervising node, by its path; or by what way a person gave it.
+    given_by: str = ""  #: The supervising node, by its path; or how a person gave it: ``ada (page)``.
     stage: str = ""  #: The model stage that was under way, or empty.
     file: str = ""  #: Name of the file of that stage which holds it, or empty.
     node: str = ""  #: The node whose prompts alone carry it; empty for any.
