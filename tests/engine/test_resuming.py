@@ -264,7 +264,7 @@ def test_ruling_29_comments_and_layout_are_no_change(dot, make, tmp_path):
 
 def test_the_place_to_go_on_must_be_in_the_graph(make, tmp_path):
     root = stopped(make("a b start -> a -> b -> done"), tmp_path)
-    with pytest.raises(GraphChanged, match="continues at b, which the graph does not have"):
+    with pytest.raises(GraphChanged, match="would resume at b, which the graph does not have"):
         make("a start -> a -> done").resume(root, on_graph_change="accept")
 
 

@@ -166,7 +166,7 @@ def test_who_wants_no_recovery_has_none(served, sources):
     with served(recover=False) as client:
         time.sleep(0.5)
         line = lines_of(client)[run_id]
-        assert (line["status"], line["note"]) == ("abandoned", "")
+        assert (line["status"], line["note"]) == ("abandoned", "its process ended")
         kill(client)
     with served() as client:
         until(lambda: waiting(client).get(run_id))

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from attractor_nb.account import account_name
 from attractor_nb.extras import install_command
 from attractor_nb.server.answers import run_answers
 from attractor_nb.server.run_service import RunService
@@ -205,9 +206,9 @@ def test_a_question_of_another_process_is_answered_in_place(root, client_of, sou
         assert (taken.status_code, taken.json()["status"]) == (200, "accepted")
         assert one.ended(run_id)["outcome"] == "success"
         late = other.post(place, {"choice": "A"})
-        assert (late.status_code, "by ada (ann)" in late.text) == (409, True)
+        assert (late.status_code, f"by {account_name()} (ann)" in late.text) == (409, True)
         completed = [one["data"] for one in other.events(run_id) if one["data"].get("type") == "InterviewCompleted"]
-        assert [event["answered_by"] for event in completed] == ["ada (ann)"]
+        assert [event["answered_by"] for event in completed] == [f"{account_name()} (ann)"]
 
 
 def test_of_many_resumes_at_once_one_goes_on(client, serving, root, sources):
