@@ -266,7 +266,7 @@ def _summary_of_run(path: Path) -> tuple[RunSummary, Dependencies | None]:
         marks=ResultMarks.of_facts(current.manifest),
         lineage=_lineage(manifest, current),
         inputs=_inputs(path),
-        note=_with_remedy(note, path) if note else _news(current, asking) or tags_problem,
+        note=_with_remedy(note, path) if note else "; ".join(filter(None, (_news(current, asking), tags_problem))),
         restart_root=current.logs_root if len(current.places) > 1 else None,
     )
     return summary, _dependencies_of_run(summary, manifest, current) if is_whole else None

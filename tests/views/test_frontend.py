@@ -149,7 +149,7 @@ def test_all_widgets_have_one_sheet_so_that_none_undresses_another():
             assert re.sub(r"@keyframes.*\n", "", part.read_text("utf-8")).strip() in widget_styles()
 
 
-OWN = re.compile(r"\.(?:attractor|a[a-z]|db|pr)-[a-z]|\[data-attractor-")
+OWN = re.compile(r"\.(?:attractor|a[a-z]|db|pr|sp)-[a-z]|\[data-attractor-")
 
 
 @pytest.mark.parametrize(
