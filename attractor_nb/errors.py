@@ -207,19 +207,19 @@ class ValidationError(AttractorError):
         diagnostics: All findings, warnings included, in source order.
     """
 
-    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+    def __init__(self, diagnostics: Sequence[Diagnostic], *, hint: str = "") -> None:
         self.diagnostics = tuple(diagnostics)
         errors = [found for found in self.diagnostics if found.is_error]
         count = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
-        super().__init__(f"the pipeline has {count} and was not run")
+        super().__init__(f"the pipeline has {count} and was not run", hint=hint)
 
     def report_lines(self) -> list[str]:
-        """The count, then each error that is listed with its excerpt and fix."""
+        """The count, each error that is listed with its excerpt and fix, then the hint."""
         errors = [found for found in self.diagnostics if found.is_error]
         lines = [self.message]
         for _, found in listed(errors):
             lines.extend(found.report_lines())
-        return [*lines, *filter(None, [rest_line(errors)])]
+        return [*lines, *filter(None, [rest_line(errors), self.hint and f" hint: {self.hint}"])]
 
 
 class OptionError(AttractorError):

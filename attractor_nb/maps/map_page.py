@@ -22,7 +22,9 @@ from attractor_nb.runtime.prepare.run_options import as_path
 from attractor_nb.runtime.stored_execution import load_execution
 from attractor_nb.storage.files.user_files import write_file
 from attractor_nb.studio.export_page import run_page
+from attractor_nb.views.drawings.drawing import draw_scene
 from attractor_nb.views.drawings.svg import render_svg
+from attractor_nb.views.layout.flow import extents_of
 from attractor_nb.views.markup import element, joined
 from attractor_nb.views.row_table import RowCell, RowColumn, RowTable, no_text, value_columns
 from attractor_nb.views.rows_page import RowsPage
@@ -34,11 +36,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from os import PathLike
 
+    from attractor_nb.model.graph import Graph
+
 
 ROWS: Final = ("failed", "all")
 NO_LINKS: Final[Mapping[int, str]] = MappingProxyType({})
 _ROW_NOTE: Final = "A row is a run. Its prompts, responses and path as a page: attractor-nb export MAP_DIR/row-00000"
 _ORDER: Final = ("fail", "interrupted", "running", "not_started", "success")
+_BESIDE_FACTS: Final = 840.0
+"""The width that a drawing has beside the facts, on a laptop."""
+_BESIDE_NODES: Final = 40
+"""No graph of more is measured: hardly one has room there."""
 _BAR: Final = frozenset({"success", "fail", PAUSED, "interrupted", WAITING})
 """The statuses that have their own part of the bar."""
 
@@ -168,16 +176,25 @@ def _bar(record: MapRecord) -> Markup:
     return element("div", {"class": "am-bar", "role": "img", "aria-label": label or "no row has ended"}, *parts)
 
 
+def _to_the_right(graph: Graph) -> Graph:
+    """The graph, flowing to the right where that fits beside the facts: so the rows begin higher on the page."""
+    if "rankdir" in graph.attrs or len(graph.nodes) > _BESIDE_NODES:
+        return graph
+    (_, height), (length, across) = extents_of(draw_scene(graph))
+    is_better = length <= _BESIDE_FACTS and across < height
+    return replace(graph, attrs={**graph.attrs, "rankdir": "LR"}) if is_better else graph
+
+
 def map_drawing(record: MapRecord) -> Markup:
     """The pipeline as SVG, with the stages in which rows failed; empty when its text is lost."""
     if record.graph is None:
         return Markup("")
     failed = Counter(row.stage for row in record.rows if row.stage in record.graph.nodes)
     states = {
-        node: NodeState(NodeStatus.FAIL, reason=f"{count:,} of {len(record.rows):,} rows failed")
+        node: NodeState(NodeStatus.FAIL, reason=f"{count:,} of {len(record.rows):,} failed")
         for node, count in failed.items()
     }
-    return Markup(render_svg(record.graph, states=states))  # noqa: S704 - by our own writer
+    return Markup(render_svg(_to_the_right(record.graph), states=states))  # noqa: S704 - by our own writer
 
 
 # -- the table -----------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from attractor_nb.runtime.prepare.run_options import (
     tells_options,
 )
 from attractor_nb.runtime.prepare.sources import Source, named_file, read_source
+from attractor_nb.storage.run_directory import SOURCE_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -147,8 +148,12 @@ class PreparedSource:
             ValidationError: It found some.
         """
         found = self.run_diagnostics()
-        if any(each.is_error for each in found):
-            raise ValidationError(found)
+        if errors := {each.rule for each in found if each.is_error}:
+            place, hint = Path(self.source.name if self.source is not None else ""), ""
+            if place.name == SOURCE_NAME and errors & {"function_known", lint.HANDLER_MISSING}:
+                call = f'pipeline.resume("{place.parent.as_posix()}")'
+                hint = f"a run directory keeps no Python; resume it from the pipeline that has it: {call}"
+            raise ValidationError(found, hint=hint)
 
     def run_diagnostics(self) -> tuple[Diagnostic, ...]:
         """Lint findings at run time: a missing handler counts as an error.

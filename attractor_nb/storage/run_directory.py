@@ -19,6 +19,8 @@ from attractor_nb.storage.files.disk import Disk, storage_error
 if TYPE_CHECKING:
     from attractor_nb.protocols import Clock, Randomness
 
+_TIME_OF_NAME = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-")
+
 OUR_PLACE = ".attractor"
 """Our folder beside the user's files."""
 DEFAULT_RUNS_BASE = Path(OUR_PLACE) / "runs"
@@ -200,6 +202,15 @@ def new_run_directory(
 def run_directory_name(seconds: float, run_id: str) -> str:
     """The name of the directory of a run that begins then."""
     return f"{time.strftime('%Y-%m-%dT%H-%M-%SZ', time.gmtime(seconds))}-{run_id}"
+
+
+def without_times(text: str) -> str:
+    """A text in which names of run directories have no times, which leave no room for the part that tells runs apart.
+
+    >>> without_times("fork of 2026-11-30T10-39-08Z-pgptupn4")
+    'fork of pgptupn4'
+    """
+    return _TIME_OF_NAME.sub("", text)
 
 
 def first_directory(path: Path) -> Path:

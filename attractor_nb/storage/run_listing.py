@@ -266,7 +266,7 @@ def _summary_of_run(path: Path) -> tuple[RunSummary, Dependencies | None]:
         marks=ResultMarks.of_facts(current.manifest),
         lineage=_lineage(manifest, current),
         inputs=_inputs(path),
-        note=_with_remedy(note, path) if note else _news(current, asking) or tags_problem or _ending(current),
+        note=_with_remedy(note, path) if note else "; ".join(filter(None, (_news(current, asking), tags_problem))),
         restart_root=current.logs_root if len(current.places) > 1 else None,
     )
     return summary, _dependencies_of_run(summary, manifest, current) if is_whole else None
@@ -426,11 +426,9 @@ def _news(current: CurrentStatus, asking: Sequence[str]) -> str:
     if current.status == "completed":
         return ""
     reason = str(current.manifest.get("reason", ""))
+    if current.status == ABANDONED:
+        return reason or "its process ended"
     return "" if reason in {"paused", "cancelled"} else reason
-
-
-def _ending(current: CurrentStatus) -> str:
-    return "its process ended" if current.status == ABANDONED else ""
 
 
 # Removing a run: never one that is alive, never a directory that is no run, never the target of a link.

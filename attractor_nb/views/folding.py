@@ -254,7 +254,7 @@ def emptied(view: RunView) -> dict[str, Any]:
 
 
 _PENDING: Final = NodeState()
-STANDS: Final = "stopped here"
+STANDS: Final = "stopped"
 """The note of a node at which a debugger has stopped the run."""
 
 

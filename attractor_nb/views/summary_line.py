@@ -185,8 +185,9 @@ def status_line(view: RunView, graph: Graph, *, started: float, now: float) -> d
         if len(active) > 1:
             line["more"] = len(active) - 1
         line["attempt"] = state.attempt
-        if shown in graph.nodes:
-            line["attempts"] = attempts_allowed(graph, shown)
+        # A resume runs a stage that was cut off again, beyond the attempts that its policy allows.
+        if shown in graph.nodes and state.attempt <= (allowed := attempts_allowed(graph, shown)):
+            line["attempts"] = allowed
     if view.stages:
         line["stages"] = view.stages
     usage = so_far(view)

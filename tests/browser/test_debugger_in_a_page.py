@@ -67,7 +67,7 @@ def open_bar(open_view):
         nodes = {
             "start": {"status": "success"},
             "plan": {"status": "success", "visits": 1},
-            "implement": {"status": "waiting", "visits": 1, "note": "stopped here"},
+            "implement": {"status": "waiting", "visits": 1, "note": "stopped"},
             "tests": {"status": "fail", "visits": 1, "reason": "the command ended with exit code 2"},
         }
         states = {

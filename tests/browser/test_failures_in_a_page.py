@@ -103,6 +103,30 @@ def test_a_stage_that_is_open_stays_open_when_the_run_fails(open_view, tmp_path)
     assert view.page.locator(".al-inspector-title").text_content() == "Plan the import (plan)"
 
 
+HEAD = """() => {
+  const box = (selector) => document.querySelector(selector).getBoundingClientRect();
+  const [head, line] = [box(".al-inspector"), box(".al-line")];
+  const inside = [...document.querySelectorAll(".al-inspector-title, .as-button, .al-inspector-head > .al-close")];
+  return {
+    title: document.querySelector(".al-inspector-title").scrollWidth - document.querySelector(".al-inspector-title").clientWidth,
+    outside: inside.filter((one) => one.offsetWidth && one.getBoundingClientRect().right > head.right).map((one) => one.textContent),
+    dot: box(".al-dot").bottom > box(".al-word").top,
+    word: box(".al-word").left - line.left,
+  };
+}"""
+
+
+@pytest.mark.parametrize("width", [520, 640, 960])
+def test_in_a_narrow_place_no_part_of_the_head_or_of_the_status_line_is_cut(open_view, tmp_path, width):
+    view = open_failed(open_view, failed_run(tmp_path, "schema"), width=width)
+    seen = view.page.evaluate(HEAD)
+    view.shoot(f"failure-head-{width}")
+    assert seen["title"] <= 0, "the name of the stage is whole"
+    assert seen["outside"] == []
+    assert seen["dot"], "the dot is beside the word"
+    assert seen["word"] >= 0
+
+
 @pytest.mark.parametrize("look", LOOKS, ids=lambda look: look.name)
 def test_pictures_of_failures(open_view, tmp_path, look):
     for kind in KINDS:

@@ -52,6 +52,22 @@ def test_each_finding_is_marked_where_it_is_and_counted(typed, pictures):
     typed.shoot(pictures / "findings-while-typing.png")
 
 
+FUNCTIONS = """%%attractor review
+digraph Review {
+    start [shape=Mdiamond]
+    count [function=count_words, promt="List it"]
+    send  [type=function]
+    done  [shape=Msquare]
+    start -> count -> send -> done
+}"""
+
+
+def test_a_function_of_the_notebook_is_no_error_while_one_types(jupyter, open_notebook):
+    notebook = open_notebook(jupyter, FUNCTIONS)
+    notebook.page.wait_for_selector(".cm-attractor-error", timeout=60_000)
+    assert marked(notebook, "error") == ["function"], "a stage that names no function is one"
+
+
 def test_a_fix_in_the_tooltip_is_the_smallest_change_and_can_be_undone(typed):
     page = typed.page
     page.locator(".cm-attractor-error").hover()

@@ -133,6 +133,13 @@ def test_the_drawing_is_as_wide_as_its_pane_and_the_tools_are_one_row_on_a_lapto
             assert seen["page"] <= 0
             assert seen["rows"] == 1, change
             assert 0.8 <= seen["scale"] <= 1
+        document.node("d").click()
+        field = document.graph.locator(".ae-form [data-name=prompt]")
+        field.wait_for()
+        page.screenshot(path=str(pictures / "graph-document-laptop-form.png"))
+        place = field.bounding_box()
+        assert place["y"] + place["height"] <= 768, "the prompt of a chosen node is in sight"
+        document.graph.locator(".ae-form").get_by_label("Close").click()
         document.graph.get_by_role("button", name="Larger").click()
         scale = frame.evaluate(FRAME)["scale"]
         page.evaluate("() => { jupyterapp.shell.expandLeft(); }")

@@ -7,6 +7,7 @@ import pytest
 from attractor_nb import Outcome, Pipeline, Usage, runs
 from attractor_nb.model.calls.call_content import Response
 from attractor_nb.notebook.history_view import HistoryRequests
+from attractor_nb.studio.history.history_table import state_of
 from attractor_nb.studio.timeline.run_timeline import timeline_values
 from attractor_nb.testing import ManualClock
 from attractor_nb.views.drawings.drawing import MARK_PATHS
@@ -76,6 +77,20 @@ def test_the_list_says_how_each_run_stands(open_view, table, dark):
     assert view.page.evaluate("() => window.hit") is None
     view.shoot(f"history-{'dark' if dark else 'light'}")
     assert view.console == []
+
+
+def test_a_waiting_run_has_the_colour_of_waiting_in_every_view(open_view, table):
+    rows = HistoryRequests(table).rows()
+    rows[0] |= {"status": "waiting", "state": state_of("waiting"), "is_live": True}
+    page = open_view("history", VIEW, rows=rows, caption="runs", place="").page
+    assert page.locator("tr[data-run] td[data-column=status]").first.evaluate(
+        """(cell) => {
+          const probe = document.createElement("i");
+          probe.style.color = "var(--al-waiting)";
+          cell.after(probe);
+          return getComputedStyle(cell).color === getComputedStyle(probe).color;
+        }"""
+    )
 
 
 def test_runs_are_found_by_any_text_and_sorted_by_any_column(open_view, table):

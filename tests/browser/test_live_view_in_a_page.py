@@ -179,7 +179,7 @@ def test_the_states_are_a_table_too_and_those_under_way_are_one_click_away(open_
     assert view.page.locator(".al-table tbody tr:visible").count() == 1
     view.page.get_by_label("only active nodes").uncheck()
     row = view.page.locator(".al-table tr", has_text="Writer 2").locator("td")
-    assert row.all_text_contents() == ["fail", "", "", "<i>no"]
+    assert row.all_text_contents() == ["failed", "", "", "<i>no"]
     view.page.get_by_label("The states as a table").click()
     assert view.page.locator(".al-table").is_hidden()
     view.page.wait_for_function(

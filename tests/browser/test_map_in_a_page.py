@@ -80,6 +80,23 @@ def test_rows_are_sorted_filtered_and_opened(driver, file, dark):
         assert said == []
 
 
+def test_beside_an_open_row_no_column_is_cut_that_the_row_says_itself(driver, file):
+    with driver.new_page(offline=True) as page:
+        said = opened(page, file)
+        heads = page.locator(".am-table th:visible")
+        assert heads.all_inner_texts()[-3:-1] == ["time", "tokens"]
+        page.locator(".am-table tbody tr[data-place] td.is-state").nth(1).click()
+        page.locator(".am-beside dt", has_text="tokens").wait_for()
+        page.wait_for_function("() => document.querySelector('.am-table.is-short')")
+        assert not {"time", "tokens", "cost"} & {*heads.all_inner_texts()}
+        lines = page.locator(".am-table tbody tr[data-place]").first.locator("td:visible")
+        assert lines.count() == heads.count()
+        page.locator(".am-beside .al-close").click()
+        page.wait_for_function("() => !document.querySelector('.am-table.is-short')")
+        assert "tokens" in heads.all_inner_texts()
+        assert said == []
+
+
 @pytest.mark.kind("a browser")
 def test_a_narrow_page_has_a_block_for_each_row_and_nothing_sticks_out(driver, file):
     with driver.new_page(offline=True) as page:

@@ -284,6 +284,20 @@ def test_the_source_is_in_the_inspection_of_the_stage():
     assert stage.response == "ABOUT CATS"
 
 
+def test_a_resume_without_the_pipeline_says_which_call_has_its_functions():
+    pipeline = Pipeline(TEXT, functions={"work": lambda prompt: prompt})
+    stopped = pipeline.run(logs_root="run", stop_after=1).result(60)
+    with pytest.raises(ValidationError, match="is not registered") as refused:
+        Run.load("run").resume()
+    *_, hint = str(refused.value).splitlines()
+    call = f'pipeline.resume("{stopped.logs_root.as_posix()}")'
+    assert hint == f" hint: a run directory keeps no Python; resume it from the pipeline that has it: {call}"
+    assert eval(call, {"pipeline": pipeline}).result(60).status == "success"
+    with pytest.raises(ValidationError) as refused:
+        Pipeline(TEXT).run(wait=True)
+    assert "hint" not in str(refused.value), "which is no stored run"
+
+
 def test_children_rows_and_forks_have_the_functions_of_their_pipeline(tmp_path):
     text = TEXT.replace("start -> work", "note [function=work, prompt=note] start -> note -> work")
     pipeline = Pipeline(text, functions={"work": lambda prompt: prompt})

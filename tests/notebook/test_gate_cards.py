@@ -227,6 +227,15 @@ def test_cards_with_the_same_words_name_their_run_also_when_no_process_works_on_
     assert [card["about"] for card in live.cards.gates] == ["left · review · run left"]
 
 
+def test_a_card_names_its_run_by_its_id_without_the_time_also_when_no_process_works_on_it(start, live, tmp_path):
+    run = start("left")
+    run.cancel()
+    run.result(timeout=30)
+    run.logs_root.rename(run.logs_root.with_name("2026-11-30T10-38-36Z-reapctld"))
+    live.place(gates(tmp_path / "runs"))
+    assert live.cards.gates[0]["about"].endswith(" · run reapctld")
+
+
 def test_the_table_escapes_what_pipelines_say_and_is_the_same_each_time(start, tmp_path):
     start("first")
     bundle = gates(tmp_path / "runs")._repr_mimebundle_()

@@ -163,6 +163,8 @@ def test_the_status_line_counts_attempts_out_of_those_allowed():
     run = RunView(status=RunStatus.RUNNING, nodes={"plan": NodeState(NodeStatus.RUNNING, attempt=2)})
     line = status_line(run, GRAPH, started=0.0, now=1.0)
     assert (line["attempt"], line["attempts"], attempts_allowed(GRAPH, "gate")) == (2, 3, 1)
+    resumed = RunView(status=RunStatus.RUNNING, nodes={"gate": NodeState(NodeStatus.WAITING, attempt=2)})
+    assert "attempts" not in status_line(resumed, GRAPH, started=0.0, now=1.0), "no 2/1 after a resume"
 
 
 def test_the_status_line_of_an_ended_run_says_why_and_stands_still():

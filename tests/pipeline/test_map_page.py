@@ -88,7 +88,9 @@ def test_a_page_has_every_row_failures_first_with_reason_inputs_outputs_time_and
     assert "<h1>Map of Triage of tickets</h1>" in text
     assert "✕ failed   1 of 5 rows failed" in text
     assert "classify (1)" in text
-    assert "1 of 5 rows failed" in text.partition("<svg")[2]
+    assert "1 of 5 failed" in text.partition("<svg")[2]
+    width, height = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', text.partition("<svg")[2]).groups()
+    assert float(width) > 2 * float(height), "a short pipeline flows to the right, beside the facts"
 
 
 def test_it_loads_nothing_runs_its_own_script_only_and_escapes_what_it_holds(tmp_path):

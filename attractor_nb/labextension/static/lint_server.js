@@ -6,6 +6,8 @@ const PATIENCE_MS = 20_000; // a server that takes longer is taken for one that 
 const OUTLINES = 200; // that are kept: all pipelines of a notebook are asked for when one of them has changed
 // Of files beside the notebook the server knows nothing: it reads none for a text that was sent.
 const ABOUT_FILES = new Set(["text_file", "child_pipeline"]);
+// Nor of the functions of the notebook, which the cell takes when it is run.
+const isOfPython = ({ rule, fix }) => rule === "function_known" && (fix ?? "").startsWith("register it");
 
 // `state` is "unasked", "answers", "lost" (nobody answers, or too late) or "absent" (there is no such server).
 export function makeLintServer({ ServerConnection }, { URLExt }) {
@@ -40,7 +42,7 @@ export function makeLintServer({ ServerConnection }, { URLExt }) {
     if (server.state === "absent" || text.length > LONGEST) return null;
     const answer = await post({ source: text });
     if (!answer?.diagnostics) return null;
-    return answer.diagnostics.filter((found) => !ABOUT_FILES.has(found.rule));
+    return answer.diagnostics.filter((found) => !ABOUT_FILES.has(found.rule) && !isOfPython(found));
   }
 
   // The text after a change: `{ fix: number }` or `{ rename: { node, to } }`. Null, or `problem`, when it was not made.

@@ -29,6 +29,7 @@ from attractor_nb.model.question import BY_INBOX
 from attractor_nb.notebook.live.painting import make_painter
 from attractor_nb.notebook.saved_output import bundle_of, placed
 from attractor_nb.runtime.wired_run import ENDED, listen, runs_under_way
+from attractor_nb.storage.run_directory import without_times
 from attractor_nb.studio.history.waiting_gates import Inbox, WaitingGate, question_here, resume_call
 from attractor_nb.views.frontend import script, widget_styles
 from attractor_nb.views.shown_questions import elsewhere_words, plain_question, settled_words
@@ -199,7 +200,7 @@ class LiveInbox:
             self.cards.settle(key, None)
         for asked in self._resting:
             key = _key(str(asked.logs_root), asked.event.question_id)
-            about = f"{asked.pipeline} · {asked.gate} · run {asked.logs_root.name}"
+            about = f"{asked.pipeline} · {asked.gate} · run {without_times(asked.logs_root.name)}"
             plain = plain_question(asked.event, key=key, about=about)
             if not asked.is_answerable:
                 plain["how"] = f"No process works on this run here:  {asked.how}"

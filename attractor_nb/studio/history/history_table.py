@@ -14,7 +14,7 @@ from attractor_nb.model.texts import did_you_mean
 from attractor_nb.model.vocabulary.value_forms import parse_duration
 from attractor_nb.redaction import redacted
 from attractor_nb.storage.manifest_file import GOES_ON, UNDER_WAY
-from attractor_nb.storage.run_directory import utc_text
+from attractor_nb.storage.run_directory import utc_text, without_times
 from attractor_nb.storage.run_listing import HALF_DELETED, KINDS, LASTING, UNREADABLE, RunSummary
 from attractor_nb.views.state import first_words
 from attractor_nb.views.summary_line import cost_text, duration_text, price_text
@@ -200,7 +200,7 @@ def mark_of(status: str) -> str:
 
 def state_of(status: str) -> str:
     """The colour of a status: ``ok``, ``warn``, ``error``, or empty."""
-    if status in GOES_ON or status == HALF_DELETED:
+    if status in GOES_ON or status in {HALF_DELETED, "waiting"}:
         return "warn"
     return "error" if status in UNREADABLE else row_look(as_result(status))
 
@@ -240,7 +240,7 @@ def _price(usage: Usage | None) -> str:
 
 def _note(run: RunSummary) -> str:
     what = run.kind if run.is_map else ""
-    parts = [part for part in (what, run.mark, run.lineage, run.note) if part]
+    parts = [part for part in (what, run.mark, without_times(run.lineage), run.note) if part]
     return first_words(_shown("; ".join(parts)), NOTE_CHARS)
 
 

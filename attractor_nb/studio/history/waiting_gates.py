@@ -19,7 +19,7 @@ from attractor_nb.storage.log.event_log import read_log
 from attractor_nb.storage.log.lock import process_of
 from attractor_nb.storage.map_directory import continue_call, row_number
 from attractor_nb.storage.own_places import refuse_linked
-from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE
+from attractor_nb.storage.run_directory import DEFAULT_RUNS_BASE, without_times
 from attractor_nb.storage.run_index import list_runs, waiting_rows
 from attractor_nb.storage.stored_run import current_directory
 from attractor_nb.views.table import Column, DisplayedTable, Table
@@ -62,7 +62,7 @@ class WaitingGate:
     @property
     def about(self) -> str:
         """The pipeline and the run: questions of the same words are told apart by it."""
-        return f"{self.pipeline} · run {self.logs_root.name if self.run is None else self.run.id}"
+        return f"{self.pipeline} · run {without_times(self.logs_root.name) if self.run is None else self.run.id}"
 
     @property
     def is_answerable(self) -> bool:

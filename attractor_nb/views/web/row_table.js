@@ -189,15 +189,20 @@ export function makeRowTable(source, el, { openRun = null, keys = null } = {}) {
   }
 
   // Each column has the room that it asks for, and more where there is more; where there is less, long ones share it.
+  // Beside an open row, which says what it took, those of time, tokens and cost give way to the others.
   function giveWidths() {
-    const asked = shown.columns.map(([, , width]) => Math.ceil(width * CHAR_PX) + PADDING_PX);
+    const roomOf = ([, , width]) => Math.ceil(width * CHAR_PX) + PADDING_PX;
+    const least = shown.columns.reduce((sum, column) => sum + Math.min(LONG_PX, roomOf(column)), 0);
+    const isShort = root.classList.contains("has-beside") && least > frame.clientWidth;
+    table.classList.toggle("is-short", isShort);
+    const asked = shown.columns.map((column, index) => (isShort && index && column[1] === "is-number" ? 0 : roomOf(column)));
     const isLong = (width) => width > LONG_PX;
     const short = asked.filter((width) => !isLong(width)).reduce((sum, width) => sum + width, 0);
     const long = asked.filter(isLong).reduce((sum, width) => sum + width, 0);
     const share = long ? Math.max(0, frame.clientWidth - short) / long : 0;
     const stretch = Math.max(1, frame.clientWidth / (short + long));
     const given = asked.map((width) => (stretch > 1 ? width * stretch : isLong(width) ? Math.max(LONG_PX, width * share) : width));
-    for (const [index, column] of [...widths.children].entries()) column.style.width = `${given[index]}px`;
+    for (const [index, column] of [...widths.children].entries()) Object.assign(column.style, { width: `${given[index]}px`, display: given[index] ? "" : "none" });
     table.style.minWidth = `${given.reduce((sum, width) => sum + width, 0)}px`;
   }
 
