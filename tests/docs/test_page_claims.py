@@ -1,13 +1,8 @@
 """Claims of pages beside their blocks are true: figures, names of calls and fields, tables that list everything."""
 
 import inspect
-import os
 import re
-import shlex
-import subprocess
-import sys
 from dataclasses import fields
-from pathlib import Path
 
 import pytest
 import typer.main
@@ -269,20 +264,6 @@ def test_a_model_calls_the_function_of_the_page_of_tools(capsys):
     program = first_block("tools", "python").replace('backend="llm"', 'backend=model, durability="none", trust=True')
     exec(compile(program, "docs/tools.md", "exec"), {"__name__": "page", "model": model})
     assert capsys.readouterr().out == "A-7: shipped on Monday\n"
-
-
-@pytest.mark.campaign
-def test_the_command_of_the_page_of_agents_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    stubs = REPOSITORY / "tests" / "backends" / "agents" / "stubs"
-    monkeypatch.setenv("PATH", f"{stubs}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setenv("STUB_MODE", "approve")
-    Path("fix.dot").write_text(first_block("agents", "dot"))
-    command = shlex.split(re.search(r"^```\n(attractor-nb run .*)\n```", PAGES["agents"], re.MULTILINE)[1])
-    done = subprocess.run(
-        [sys.executable, "-m", "attractor_nb", *command[1:], "--trust"], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_results_of_a_list_have_the_keys_of_the_page():

@@ -89,7 +89,7 @@ print(run["plan"].response)
         pytest.param(["estimate", "review.dot"], "plan", id="estimate"),
         pytest.param(["analyse", "review.dot"], "every run passes", id="analyse"),
         pytest.param(
-            ["run", "review.dot", "--simulate", "--durability", "none", "--auto-approve"], "success", id="simulate"
+            ["run", "review.dot", "--simulate", "--durability", "none", "--auto-approve"], "completed", id="simulate"
         ),
         pytest.param(["doctor"], "WSL", id="doctor"),
     ],

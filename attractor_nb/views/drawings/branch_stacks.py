@@ -155,9 +155,9 @@ def in_words(statuses: Iterable[NodeStatus], fits: Callable[[str], bool] = lambd
     """The number of nodes by status, most important first; those that do not fit are others.
 
     >>> in_words([NodeStatus.SUCCESS, NodeStatus.FAIL, NodeStatus.SUCCESS])
-    '1 fail, 2 success'
+    '1 failed, 2 success'
     >>> in_words([NodeStatus.FAIL, NodeStatus.SUCCESS, NodeStatus.PENDING], lambda words: len(words) < 20)
-    '1 fail, 2 others'
+    '1 failed, 2 others'
     """
     counts = Counter(statuses)
     states = [(counts[status], stage_word(status)) for status in _ORDER if counts[status]]
