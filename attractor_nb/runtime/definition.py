@@ -30,7 +30,6 @@ from attractor_nb.runtime.prepare.run_options import (
     tells_options,
 )
 from attractor_nb.runtime.prepare.sources import Source, named_file, read_source
-from attractor_nb.storage.run_directory import SOURCE_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -149,6 +148,8 @@ class PreparedSource:
         """
         found = self.run_diagnostics()
         if errors := {each.rule for each in found if each.is_error}:
+            from attractor_nb.storage.run_directory import SOURCE_NAME  # noqa: PLC0415 - a pipeline needs no storage
+
             place, hint = Path(self.source.name if self.source is not None else ""), ""
             if place.name == SOURCE_NAME and errors & {"function_known", lint.HANDLER_MISSING}:
                 call = f'pipeline.resume("{place.parent.as_posix()}")'

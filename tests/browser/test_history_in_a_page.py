@@ -285,6 +285,14 @@ def test_a_bar_tells_its_attempt_and_selects_its_node(open_view, timed, dark):
     assert view.console == []
 
 
+def test_in_a_narrow_place_the_lanes_scroll_and_their_texts_can_be_read(open_view, timed):
+    view = open_timeline(open_view, timed, width=520)
+    view.shoot("timeline-narrow")
+    least = "() => Math.min(...[...document.querySelectorAll('.at-lanes text')].map((one) => one.getBoundingClientRect().height))"
+    assert view.page.evaluate(least) >= 8
+    assert view.page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
+
+
 def test_a_node_shows_its_bars_and_keys_walk_them(open_view, timed):
     view = open_timeline(open_view, timed)
     view.page.locator("[data-node=plan]").click()
