@@ -19,7 +19,7 @@ import msgspec
 
 from attractor_nb.errors import OptionError, RunError, RunNotFound, StorageError
 from attractor_nb.languages.condition.parser import value_text
-from attractor_nb.model.events import PipelineRestarted, PipelineStarted, StageStarted
+from attractor_nb.model.events import DebuggerStopped, PipelineRestarted, PipelineStarted, StageStarted
 from attractor_nb.model.outcome import ResultMarks, Usage
 from attractor_nb.model.redacted import is_reference
 from attractor_nb.model.states import ABANDONED, ENDED, LIVE, WAITING
@@ -138,10 +138,10 @@ class RunSummary:
     logs_root: Path  #: The run directory.
     run_id: str  #: The run.
     pipeline_name: str  #: Name of the pipeline.
-    #: As in the manifest; ``waiting`` while a question of it waits for an answer; ``abandoned`` when its owner died;
-    #: ``damaged`` when unreadable or cut short; ``half-written``, ``half-deleted``, ``newer`` (of a newer version of
-    #: this library) or ``foreign`` (of another engine). Of a run that continued in a restart directory, its status
-    #: there.
+    #: As in the manifest; ``waiting`` while a question of it waits for an answer, or the debugger has stopped it;
+    #: ``abandoned`` when its owner died; ``damaged`` when unreadable or cut short; ``half-written``, ``half-deleted``,
+    #: ``newer`` (of a newer version of this library) or ``foreign`` (of another engine). Of a run that continued in a
+    #: restart directory, its status there.
     status: str
     start_time: str  #: ISO 8601 UTC, or empty.
     end_time: str | None  #: ISO 8601 UTC, or None while it is active.
@@ -247,8 +247,10 @@ def _summary_of_run(path: Path) -> tuple[RunSummary, Dependencies | None]:
         note = "its log has lost records"
     elif current.status in GOES_ON and (problem := _what_keeps_it(path)):
         status, note = DAMAGED, problem
-    elif current.status in LIVE and (asking := asking_stages(current.logs_root)):
-        status = WAITING
+    elif current.status in LIVE:
+        asking = asking_stages(current.logs_root)
+        is_waiting = asking or isinstance(current.last, DebuggerStopped)
+        status = WAITING if is_waiting else status
     tags, tags_problem = read_tags(path)
     duration, stages, usage = _totals(current)
     summary = RunSummary(
@@ -422,6 +424,8 @@ def _news(current: CurrentStatus, asking: Sequence[str]) -> str:
     if current.status in LIVE:
         if asking:
             return f"waits at {', '.join(asking)}"
+        if isinstance(last, DebuggerStopped):
+            return f"stopped {last.moment} {last.node} by the debugger"
         return f"at {last.node_id}" if last is not None and last.node_id else ""
     if current.status == "completed":
         return ""

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from attractor_nb.storage.run_listing import summarize
 from attractor_nb.studio.debugger import answer_debugging
 
 MAX_VALUES = 200
@@ -23,6 +24,15 @@ def standing(make):
     yield run
     run.cancel()
     run.result(WAIT)
+
+
+def test_a_run_at_a_breakpoint_is_waiting_in_a_list(standing):
+    row = summarize(standing.logs_root)
+    assert (row.status, row.note) == ("waiting", "stopped before review by the debugger")
+    assert standing.view.shown_status == row.status, "as in the cell"
+    standing.debugger.continue_()
+    standing.result(WAIT)
+    assert summarize(standing.logs_root).status == "completed"
 
 
 def test_a_look_has_the_prompt_and_the_values_that_can_be_set(standing):
