@@ -201,7 +201,7 @@ def test_a_gate_is_answered_in_the_page_while_the_command_line_watches(driver, s
             code, said = ended()
         assert code == 0, said
         assert "completed" in said, said
-        page.locator(".ag-answers li", has_text="Approve, by a person, on the page").wait_for()
+        page.locator(".ag-answers li", has_text="Approve, by ada, on the page").wait_for()
         page.locator(".al-line[data-status=success]").wait_for()
         assert page.locator(".ag-card").count() == 0
 

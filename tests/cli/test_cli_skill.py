@@ -31,8 +31,8 @@ DOCUMENTED = {
     # https://github.com/jupyterlite/ai/pull/259 (merged in February 2026)
     "JupyterLite AI": ".agents/skills",
 }
-"""Read on 2026-11-30 in stored copies of these pages. Agents in marimo (https://docs.marimo.io/guides/editor_features/agents) and
-in Jupyter AI (https://pypi.org/project/jupyter-ai-acp-client) are the programs above, connected by ACP; of the chats of their own
+"""Read on 2026-11-30. Agents in marimo (https://docs.marimo.io/guides/editor_features/agents) and
+in Jupyter AI (the package jupyter-ai-acp-client) are the programs above, connected by ACP; of the chats of their own
 nothing was found."""
 
 
