@@ -74,7 +74,7 @@ def test_a_click_on_a_stage_of_a_comparison_opens_both_sides(jupyter, open_noteb
     assert len(tables) == 1, "one table"
     assert tables[0][:2] == drawing[:2], "it is as wide as the drawing"
     assert 0 <= tables[0][2] - drawing[3] < 30, "and right below it"
-    assert page.locator(".attractor-compare").inner_text().count("success, 4 stages") == 1
+    assert page.locator(".attractor-compare").inner_text().count("completed, 4 stages") == 1
     assert notebook.browser.our_errors == []
     notebook.save()
     saved = nbformat.read(notebook.path, 4).cells[2].outputs

@@ -168,7 +168,7 @@ def test_a_child_run_folds_to_its_title_and_sum(open_view):
     view.page.locator(".child .ad-fold").click()
     box = view.page.locator(".ad-group")
     assert "boss" in box.get_attribute("aria-label")
-    assert "1 fail, 2 pending" in box.get_attribute("aria-label")
+    assert "1 failed, 2 pending" in box.get_attribute("aria-label")
     assert view.page.locator("[data-child=boss] [data-node=draft]").is_hidden()
     box.click()
     assert view.page.locator("[data-child=boss] [data-node=draft]").is_visible()

@@ -41,7 +41,7 @@ def test_runs_are_filtered_opened_tagged_resumed_and_deleted_by_clicks(jupyter, 
     page.keyboard.press("Enter")
     notebook.wait_for("tr[data-run=well] .ah-tag")
     page.locator("tr[data-run=half]").get_by_text("Resume", exact=True).click()
-    page.wait_for_function("document.querySelector('tr[data-run=half]').textContent.includes('success')")
+    page.wait_for_function("document.querySelector('tr[data-run=half]').textContent.includes('completed')")
     delete = page.locator("tr[data-run=badly]").get_by_text("Delete", exact=True)
     delete.click()
     page.locator("tr[data-run=badly]").get_by_text("Sure?", exact=True).click()

@@ -82,7 +82,7 @@ def test_the_prompt_of_the_graph_comes_first_and_the_preamble_is_folded(shown, r
     answer(view, run)
     panel = open_tab(view, "Prompt")
     parts = panel.locator("> *")
-    assert parts.first.inner_text().replace("\n", " ").strip().startswith("Raw Copy Write about a page that a newcomer")
+    assert " ".join(parts.first.inner_text().split()).startswith("Raw Copy Write about a page that a newcomer")
     assert panel.locator("details[open]").count() == 0
     assert panel.locator("summary").all_inner_texts() == ["Preamble: the run so far", "The whole prompt as it was sent"]
 
@@ -279,7 +279,7 @@ def test_the_items_of_a_stage_are_a_table_and_the_run_of_each_can_be_opened(open
     box.click()
     answer(view, repeated)
     rows = open_tab(view, "Items").locator("tbody tr")
-    assert [rows.nth(at).locator("td").nth(2).inner_text() for at in range(3)] == ["success", "fail", "success"]
+    assert [rows.nth(at).locator("td").nth(2).inner_text() for at in range(3)] == ["completed", "failed", "completed"]
     assert rows.nth(1).locator("td").nth(3).inner_text() == "it is binary"
     view.page.get_by_role("button", name="Open item 2").click()
     assert view.sent[-1] == {"kind": "inspect", "node": "review", "visit": 1, "branch": "", "item": 2}

@@ -168,7 +168,7 @@ def test_the_tab_of_a_run_replays_it_and_compares_it_with_another(panel, picture
     compared.locator(".ac-visit-title", has_text="the same in both").wait_for()
     assert tab.get_by_text("A is this run, B is panel-beta.").count() == 1
     choice.select_option("panel-gamma")
-    compared.locator(".ac-run", has_text="stopped").wait_for()
+    compared.locator(".ac-run", has_text="paused").wait_for()
     for theme in ("Light", "Dark"):
         page.evaluate(
             "theme => { jupyterapp.commands.execute('apputils:change-theme', { theme }); }", f"JupyterLab {theme}"

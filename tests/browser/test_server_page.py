@@ -17,6 +17,7 @@ import pytest
 from playwright.sync_api import expect
 
 from attractor_nb import Outcome, Pipeline, runs
+from attractor_nb.account import account_name
 from attractor_nb.evaluation.scorers import equals
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
@@ -201,7 +202,7 @@ def test_a_gate_is_answered_in_the_page_while_the_command_line_watches(driver, s
             code, said = ended()
         assert code == 0, said
         assert "completed" in said, said
-        page.locator(".ag-answers li", has_text="Approve, by ada, on the page").wait_for()
+        page.locator(".ag-answers li", has_text=f"Approve, by {account_name()}, on the page").wait_for()
         page.locator(".al-line[data-status=success]").wait_for()
         assert page.locator(".ag-card").count() == 0
 
@@ -232,7 +233,7 @@ def test_a_stage_is_told_something_from_the_page(driver, serve):
         assert field.input_value() == ""
     log = (server.root / run / "events.jsonl").read_text()
     assert '"text":"Use two nails"' in log
-    assert '"given_by":"ada (page)"' in log
+    assert f'"given_by":"{account_name()} (page)"' in log
 
 
 def test_a_server_that_dies_is_said_to_be_gone_and_taken_up_when_it_is_back(driver, serve, pictures):
@@ -304,7 +305,7 @@ def test_what_a_killed_server_left_goes_on_while_the_page_looks(driver, serve, p
         ).wait_for()
         page.screenshot(path=str(pictures / "page_taken_up_light.png"))
         page.locator(".ap-inbox .ag-card").get_by_role("button", name="Approve").click()
-        expect(page.locator(f"tr[data-run='{run}']")).to_contain_text("success")
+        expect(page.locator(f"tr[data-run='{run}']")).to_contain_text("completed")
 
 
 def test_under_a_prefix_on_a_phone_without_a_token_and_by_keys(driver, serve_page, tmp_path, pictures):
@@ -411,13 +412,13 @@ def test_the_page_of_a_map_follows_its_rows_while_they_are_written(driver, serve
             choice("not started 2").wait_for()
             page.evaluate("() => { window.isTheSamePage = true; }")
             steps.release()
-            choice("success 1").wait_for()
+            choice("completed 1").wait_for()
             page.locator(".am-rows-place td", has_text="shipping").wait_for()
             steps.release()
             choice("failed 1").wait_for()
             assert page.locator(".am-table tr[data-place]").first.locator("td").first.inner_text() == "1"
             steps.release()
-            choice("success 2").wait_for()
+            choice("completed 2").wait_for()
             page.locator(".ap-map-line", has_text="fail").wait_for()
             assert choice("running").count() == 0
             assert page.evaluate("() => window.isTheSamePage"), "nothing was loaded again"

@@ -67,8 +67,9 @@ function makeRuns(a, b) {
   const list = make("div", "ac-runs");
   for (const [name, side] of [["A", a], ["B", b]]) {
     const line = make("p", `ac-run is-${name.toLowerCase()}`);
-    line.append(make("b", "", name), ` ${runWord(side.shown_status)}, ${_n("%1 stage", "%1 stages", side.stages)}, ${seconds(side.seconds)}`, make("span", "al-dim ac-run-id", __("run %1", side.run)));
+    line.append(make("b", "", name), ` ${runWord(side.shown_status)}, ${_n("%1 stage", "%1 stages", side.stages)}, ${seconds(side.seconds)}`);
     if (side.reason && side.shown_status !== "paused") line.append(`: ${side.reason}`);
+    line.append(" ", make("span", "al-dim ac-run-id", __("run %1", side.run)));
     list.append(line);
   }
   return list;
