@@ -369,9 +369,10 @@ def draw_terminal(driver: Any, folder: Path) -> None:
             _set_theme(page, is_dark)
             page.evaluate("() => jupyterapp.shell.collapseLeft()")
             run = "attractor-nb run examples/code_review_loop.dot --simulate --logs-root review"
-            for name, command in {"terminal-run": run, "terminal-watch": "attractor-nb watch review"}.items():
+            commands = {"terminal-run": run, "terminal-watch": "attractor-nb watch review"}
+            for number, (name, command) in enumerate(commands.items()):
                 page.evaluate("() => { jupyterapp.commands.execute('terminal:create-new'); }")
-                terminal = page.locator(".jp-Terminal").last
+                terminal = page.locator(".jp-Terminal").nth(number)
                 terminal.locator(".xterm-screen").wait_for()
                 terminal.click()
                 ready = folder / f"{name}-is-ready"

@@ -115,7 +115,7 @@ def found_again(driver, lost, folder, how):
     assert how != "kill -9" or "its process ended" in at_terminal
     with closing(driver.Kernel(Path(sys.executable), folder)) as fresh:
         listed, text, bundle = shown(fresh)
-        assert 'resume with Run.load("out/one").resume()' in listed
+        assert 'resume it with Run.load("out/one").resume()' in listed
         if how == "kill -9":
             assert "its process ended" in listed
             assert "abandoned: its process ended" in text
