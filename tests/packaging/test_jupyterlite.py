@@ -167,7 +167,7 @@ def test_a_run_and_its_gate_work_in_the_browser_alone(site, driver, repository):
             pytest.fail("\n".join(page.locator(".jp-OutputArea-output").all_inner_texts()))
         page.screenshot(path=str(pictures / "jupyterlite_waiting.png"))
         approve.click()
-        page.locator(".al-line", has_text="success").wait_for(timeout=60_000)
+        page.locator(".al-line", has_text="completed").wait_for(timeout=60_000)
         page.locator("[data-node=write].state-success").last.click()
         page.get_by_text("Write it", exact=True).last.wait_for(timeout=60_000)
         page.screenshot(path=str(pictures / "jupyterlite_ended.png"))
