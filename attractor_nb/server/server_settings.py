@@ -34,7 +34,7 @@ class ServerSettings:
 
     #: The runs base; nothing outside of it is read or written, but for the child files of a source and the documents.
     root: Path
-    #: The token of each user, by name; empty for a user without a known name. Anyone who has one can do everything.
+    #: The token of each user, by name; empty for a user without a known name. Each permits every request.
     tokens: Mapping[str, str] = field(repr=False)
     #: Accepted Host headers, in lower case; a request with another one comes from a page that made its
     #: own name point here. None where the proxy before it has looked at that.

@@ -94,9 +94,7 @@ def draw_live_run(driver: Any, folder: Path) -> None:
         "run = release.run(backend=model)",
     )  # fmt: skip
     for end, notebook, page in in_themes(driver, folder, "run.ipynb", width=1180, height=1100):
-        for cell in range(4):
-            notebook.run_cell(cell)
-            notebook.wait_until_idle()
+        notebook.run_cells(*range(4))
         notebook.wait_for(".attractor-gate.is-open .ag-material")
         page.mouse.move(0, 0)
         page.wait_for_timeout(1000)
@@ -257,9 +255,7 @@ def draw_studio(driver: Any, folder: Path) -> None:
         'run = release.run(backend=model, interviewer="auto", trust=True)\nrun.result()\n' + SETTING, *STUDIO.values(),
     )  # fmt: skip
     for end, notebook, page in in_themes(driver, folder, "studio.ipynb", width=1180, height=1600):
-        for cell in range(4 + len(STUDIO)):
-            notebook.run_cell(cell)
-            notebook.wait_until_idle()
+        notebook.run_cells(*range(4 + len(STUDIO)))
         page.mouse.move(0, 0)
         for position, name in enumerate(STUDIO):
             area = page.locator(".jp-CodeCell").nth(4 + position).locator(".jp-Cell-outputArea")
@@ -275,9 +271,7 @@ def draw_debugger(driver: Any, folder: Path) -> None:
         'run = release.run(backend=model, breakpoints=["write"], trust=True)',
     )  # fmt: skip
     for end, notebook, page in in_themes(driver, folder, "stopped.ipynb", width=1180, height=1100):
-        for cell in range(4):
-            notebook.run_cell(cell)
-            notebook.wait_until_idle()
+        notebook.run_cells(*range(4))
         bar = page.locator(".db-bar").first
         bar.locator(".db-stop", has_text="Stopped before write").wait_for()
         bar.locator(".db-editor summary").click()
@@ -311,17 +305,13 @@ def draw_questions(driver: Any, folder: Path) -> None:
     )
     for end, notebook, page in in_themes(driver, folder, "inbox.ipynb", width=1400, height=860):
         shutil.rmtree(folder / ".attractor", ignore_errors=True)  # the runs of the picture before
-        for cell in range(3):
-            notebook.run_cell(cell)
-            notebook.wait_until_idle()
+        notebook.run_cells(*range(3))
         inbox = page.locator(".jp-CodeCell").nth(2).locator(".jp-OutputArea-output")
         inbox.locator(".ag-card").nth(1).wait_for()
         inbox.evaluate("(element) => element.scrollIntoView({ block: 'center' })")
         page.wait_for_timeout(800)
         inbox.screenshot(path=IMAGES / f"inbox{end}.png")
-        for cell in (3, 4):
-            notebook.run_cell(cell)
-            notebook.wait_until_idle()
+        notebook.run_cells(3, 4)
         notebook.wait_for(".attractor-gate.is-open .ag-material")
         page.evaluate("() => { jupyterapp.commands.execute('attractor-nb:show-runs'); }")
         panel = page.frame_locator("#attractor-nb-runs iframe")

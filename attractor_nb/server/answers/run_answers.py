@@ -420,8 +420,9 @@ def take_answer(service: RunService, run_id: str, question: str, given: Answer) 
 
     That of a paused row counts when its map is resumed, which no request does. Any other inactive run is resumed first.
     """
+    details: dict[str, Any] = {"text": given.text, "form": given.form, "answered_by": given.answered_by}
     if run := service.live(run_id):
-        gate = run.answer(question, given.choice, text=given.text, form=given.form, answered_by=given.answered_by)
+        gate = run.answer(question, given.choice, **details)
         return AnswerTaken(pipeline=run_id, question=gate.id, stage=gate.stage, status="accepted")
     summary = service.summary(run_id)
     waiting = _stored(service, run_id, summary)
@@ -429,28 +430,13 @@ def take_answer(service: RunService, run_id: str, question: str, given: Answer) 
     if asked is not None and is_row(run_id) and not summary.is_live:
         from attractor_nb.runtime.parked_answers import record_answer  # noqa: PLC0415 - see serving.py
 
-        record_answer(
-            summary.current_directory,
-            asked.id,
-            given.choice,
-            text=given.text,
-            form=given.form,
-            answered_by=given.answered_by,
-        )
+        record_answer(summary.current_directory, asked.id, given.choice, **details)
         return AnswerTaken(pipeline=run_id, question=asked.id, stage=asked.stage, status="recorded")
     if asked is None or not summary.is_live:
         raise _not_waiting(service, run_id, question, summary, is_left=asked is not None)
     if not _takes_answers(summary):
         raise locked_elsewhere(run_id, summary.owner)
-    deliver_answer(
-        summary.current_directory,
-        asked.id,
-        given.choice,
-        owner=summary.owner,
-        text=given.text,
-        form=given.form,
-        answered_by=given.answered_by,
-    )
+    deliver_answer(summary.current_directory, asked.id, given.choice, owner=summary.owner, **details)
     return AnswerTaken(pipeline=run_id, question=asked.id, stage=asked.stage, status="accepted")
 
 
