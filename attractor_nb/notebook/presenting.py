@@ -279,9 +279,9 @@ class Presenter:
         return view
 
     def bundle_map_result(self, result: Any, **_: Any) -> dict[str, str]:
-        """A map's result as a cell's value: words alone where its table has just been shown live."""
+        """A map's result as a cell's value: its first line alone where its rows have just been shown live."""
         if result.map_id in self._live_run_ids:
-            return {"text/plain": str(result)}
+            return {"text/plain": str(result).partition("\n")[0]}
         return bundle_of(result)
 
     def display_pipeline(self, pipeline: Any) -> None:

@@ -401,6 +401,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     # What a front-end shows.
     _get("/rows", "listRows", view_payloads.get_rows, response_models.Rows, query=requests.RowsQuery, kind="views"),
     _get(f"{_ONE}/drawing", "getDrawing", view_payloads.get_drawing, response_models.Drawing, kind="views"),
+    _get(f"{_ONE}/response", "getResponse", view_payloads.get_response, response_models.FinalResponse, kind="views"),
     _get(f"{_ONE}/answers", "getAnswers", view_payloads.get_answers, response_models.PastAnswers, kind="views"),
     _get(f"{_ONE}/timeline", "getTimeline", view_payloads.get_timeline, response_models.TimelineState, kind="views"),
     _get(f"{_ONE}/replay", "getReplay", view_payloads.get_replay, response_models.ReplayState, kind="views"),

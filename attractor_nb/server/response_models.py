@@ -105,6 +105,15 @@ class Drawing(Sent):
     has_gates: bool
 
 
+class FinalResponse(Sent):
+    """The response of the stage that spoke last."""
+
+    id: str
+    node: str = Field(description="The node; empty if no stage has spoken.")
+    text: str = Field(description="The text, without secrets; at most 4,000 characters.")
+    shown: list[Any] | None = Field(description="The text as prose for the page; null if it is shown as it is.")
+
+
 class PastAnswers(Sent):
     """Past questions with their answers, oldest first."""
 

@@ -173,6 +173,16 @@ class NodeState(NamedTuple):
     #: words; else empty.
     note: str = ""
 
+    @property
+    def css_classes(self) -> tuple[str, ...]:
+        """Classes of its node in a drawing; ``state-begun`` for a stage that the end of the run cut off.
+
+        >>> NodeState(NodeStatus.SUCCESS, visits=1).css_classes, NodeState(visits=1).css_classes
+        (('state-success',), ('state-pending', 'state-begun'))
+        """
+        is_begun = self.status is NodeStatus.PENDING and self.visits > 0
+        return (f"state-{self.status}", "state-begun") if is_begun else (f"state-{self.status}",)
+
     def to_plain(self) -> dict[str, Any]:
         """JSON values without secrets, defaults left out; the status is always there."""
         plain: dict[str, Any] = {"status": self.status.value}

@@ -155,6 +155,8 @@ def test_when_the_run_stands_otherwise_the_buttons_are_asked_about_again(opened)
     view = opened()
     view.tell(kind="delta", line={"status": "success", "is_ended": True})
     assert [(request["call"], request["node"]) for request in acts(view)] == [("look", "draft")]
+    view.tell(kind="delta", line={"status": "success", "is_ended": True, "is_over": True})
+    assert [(request["call"], request["node"]) for request in acts(view)] == [("look", "draft")] * 2
 
 
 def test_a_stage_is_saved_by_one_click_once_the_run_has_ended(opened, waiting):

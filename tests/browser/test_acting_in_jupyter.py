@@ -58,7 +58,7 @@ def test_a_fork_begins_by_a_click_and_its_gate_is_answered_beneath(jupyter, open
     notebook.run_cell(3)
     notebook.wait_for_text("4")
     page.locator(".an-run").get_by_role("button", name="Compare with parent").click()
-    notebook.wait_for(".an-run .attractor-compared [data-node=draft]").click()
+    notebook.wait_for(".an-run .attractor-compared [data-node=draft].selected")
     assert page.locator(".an-run .ac-side").count() == 2, "the parent's draft beside the fork's"
     page.locator(".an-run").get_by_role("button", name="Compare with parent").click()
     page.locator(".an-run").scroll_into_view_if_needed()

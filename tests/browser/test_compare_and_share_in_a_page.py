@@ -87,13 +87,16 @@ def test_without_script_a_page_is_a_picture_and_a_table(driver, tmp_path):
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_a_click_on_the_drawing_of_two_runs_shows_both_sides(driver, tmp_path, dark):
+def test_the_drawing_of_two_runs_shows_both_sides_of_the_first_difference_then_of_the_clicked_stage(
+    driver, tmp_path, dark
+):
     found = diff(ran(tmp_path, "one", ["1", "2"]), ran(tmp_path, "two", ["3"]))
     file = found.export_html(tmp_path / "both.html")
     with driver.new_page(dark=dark, offline=True) as page:
         opened = Opened(page, file)
-        node = page.locator(".ad-drawing [data-node=write]")
-        node.click()
+        page.locator(".ad-drawing [data-node=plan].selected").wait_for()
+        page.locator(".ac-visit-title", has_text="visit 1: response").wait_for()
+        page.locator(".ad-drawing [data-node=write]").click()
         sides = page.locator(".ac-side")
         sides.first.wait_for()
         assert "(write of one)" in sides.nth(0).inner_text()

@@ -58,11 +58,11 @@ def test_two_runs_are_compared_asked_and_sent_away(jupyter, open_notebook, drive
             page.locator(selector).first.wait_for()
 
 
-def test_a_click_on_a_stage_of_a_comparison_opens_both_sides(jupyter, open_notebook):
+def test_a_comparison_opens_both_sides_of_the_first_stage_that_differs(jupyter, open_notebook):
     notebook = open_notebook(jupyter, "%load_ext attractor_nb", SETUP, "diff(*runs)")
     notebook.run_all()
     page = notebook.page
-    notebook.wait_for(".attractor-compared [data-node=draft]").click()
+    notebook.wait_for(".attractor-compared [data-node=draft].selected")
     sides = page.locator(".ac-panel .ac-side")
     assert ["It is fast." in sides.nth(0).text_content(), "It is small." in sides.nth(1).text_content()] == [True] * 2
     page.keyboard.press("Escape")

@@ -59,13 +59,24 @@ def answered(view, run):
             view.tell(**json.loads(json.dumps(actions.with_actions(answer_inspection(run, request)))))
 
 
-def open_failed(open_view, run, **window):
-    line = status_line(run.view, run.graph, started=0.0, now=time.time())
+def open_failed(open_view, run, *, is_over=True, **window):
+    line = status_line(run.view, run.graph, started=0.0, now=time.time()) | {"is_over": is_over}
     states = run.view.to_plain() | {"line": line, "tails": {}}
     values = {"svg": render_svg(run.graph), "marks": MARK_PATHS, "caption": "import", "states": states}
     view = open_view("live_view", LIVE, **values, **window)
     answered(view, run)
     return view
+
+
+def test_the_failed_stage_opens_when_the_run_can_be_rewound_not_at_its_last_event(open_view, tmp_path):
+    run = failed_run(tmp_path, "command")
+    view = open_failed(open_view, run, is_over=False)
+    assert view.page.locator(".al-inspector").is_hidden()
+    line = status_line(run.view, run.graph, started=0.0, now=time.time()) | {"is_over": True}
+    view.tell(kind="delta", line=line)
+    answered(view, run)
+    assert view.page.locator(".al-failure-resume").is_visible()
+    assert view.page.get_by_role("button", name="Rerun this stage").is_enabled()
 
 
 @pytest.mark.kind("a browser")

@@ -52,10 +52,11 @@ def test_a_map_that_nobody_holds_is_gone(kernel):
 
 def test_a_result_in_the_cell_that_showed_it_live_is_words_alone(kernel):
     kernel.run(PIPELINE + "door.set()")
-    cell = kernel.run('pipeline.map([{"n": 0}], wait=True, durability="none")')
-    kernel.wait_until(lambda: "1 of 1 rows" in tables(cell)[-1], "the end")
-    results = cell.outputs("execute_result")
-    assert [list(content["data"]) for content in results] == [["text/plain"]]
+    cell = kernel.run('pipeline.map([{"n": 0}, {"n": 1}], wait=True, durability="none")')
+    kernel.wait_until(lambda: "2 of 2 rows" in tables(cell)[-1], "the end")
+    (result,) = cell.outputs("execute_result")
+    words = "✕ failed   2 of 2 rows   1 completed, 1 failed   1 of 2 rows failed"
+    assert result["data"] == {"text/plain": words}, "the table has its rows"
 
 
 def test_where_nobody_looks_on_the_result_alone_is_shown(kernel):

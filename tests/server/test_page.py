@@ -245,6 +245,21 @@ def test_the_status_line_goes_on_while_the_run_does_and_stands_when_it_has_ended
     assert (line["status"], line["is_ended"]) == ("success", True)
 
 
+def test_the_response_of_a_run_is_that_of_the_stage_that_spoke_last(client, sources):
+    run_id = client.submit(sources.plain)
+    client.ended(run_id)
+    found = client.get(f"/pipelines/{run_id}/response").json()
+    stage = client.get(f"/pipelines/{run_id}/stages/{found['node']}").json()
+    assert found["text"]
+    assert found == {"id": run_id, "node": "plan", "text": stage["response"], "shown": found["shown"]}
+
+
+def test_a_run_in_which_no_stage_spoke_has_no_response(client):
+    run_id = client.submit("digraph g { start [shape=Mdiamond] done [shape=Msquare] start -> done }")
+    client.ended(run_id)
+    assert client.get(f"/pipelines/{run_id}/response").json() == {"id": run_id, "node": "", "text": "", "shown": None}
+
+
 def test_answers_say_what_became_of_questions(client, sources):
     waiting = client.submit(sources.gate)
     client.wait_for(waiting, "InterviewStarted")

@@ -278,3 +278,13 @@ def test_marks_are_paths_and_no_glyphs_of_fonts_that_may_be_missing():
     shown = "".join(re.sub("<[^>]*>", "", text) for text in re.findall(r"<text.*?</text>", svg, re.DOTALL))
     assert "running" in shown
     assert {character for character in shown if ord(character) > 0xFF} <= {"…"}
+
+
+def test_a_stage_that_the_end_of_its_run_cut_off_does_not_fade_with_those_that_were_not_reached():
+    cut_off = {"implement": NodeState(visits=1), "start": NodeState(NodeStatus.SUCCESS, visits=1)}
+    drawn = render_svg(parse_dot(REVIEW), states=cut_off, is_ended=True)
+    classes = {
+        node.get("data-node"): node.get("class").split() for node in parsed(drawn).iter() if node.get("data-node")
+    }
+    assert [name for name, its in classes.items() if "state-begun" in its] == ["implement"]
+    assert ".ended .state-pending:not(.state-begun)" in drawn

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 # IPython's display has no types.
 # pyright: reportUnknownVariableType=false
-from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from IPython.display import display
 from markupsafe import Markup
 
-from attractor_nb.errors import AttractorError
 from attractor_nb.model.states import RunStatus
 from attractor_nb.model.vocabulary.value_forms import label_text
 from attractor_nb.redaction import redacted
@@ -36,37 +33,11 @@ if TYPE_CHECKING:
     from attractor_nb.model.events import InterviewStarted
     from attractor_nb.model.graph import Graph
     from attractor_nb.notebook.view_actions import Output, ShownRun
+    from attractor_nb.studio.inspect.final_answer import FinalAnswer
     from attractor_nb.views.state import RunView
 
-MAX_ANSWER_CHARS: Final = 4000
-SPEAKING_TYPES: Final = frozenset({"codergen", "tool"})
-"""Handler types whose output streams."""
 WIDGET_TYPE: Final = "application/vnd.jupyter.widget-view+json"
 _TEXT_STYLE: Final = "white-space:pre-wrap;overflow-wrap:anywhere;margin:6px 0"
-
-
-@dataclass(frozen=True, slots=True)
-class FinalAnswer:
-    """The final answer of a run."""
-
-    node: str  #: The node.
-    text: str  #: The text; without secrets, and not longer than is shown.
-
-
-def final_answer(run: ShownRun, view: RunView) -> FinalAnswer | None:
-    """The final answer of a run, as displayed. None if there is none, or it cannot be read.
-
-    Args:
-        view: Its current view.
-    """
-    node = _last_speaker(view, run.graph)
-    with suppress(AttractorError):
-        if node and (response := run[node].response):
-            text = redacted(response)
-            more = len(text) - MAX_ANSWER_CHARS
-            words = f'{text[:MAX_ANSWER_CHARS]}\n… {more:,} more characters: run["{node}"].response'
-            return FinalAnswer(node, words if more > 0 else text)
-    return None
 
 
 def failed_lines(run: ShownRun, view: RunView) -> list[str]:
@@ -74,16 +45,6 @@ def failed_lines(run: ShownRun, view: RunView) -> list[str]:
     path = failed_stage(view, run.graph)
     failure = plain_failure(run, path) if path and isinstance(run, Execution) else None
     return list(failure_lines(failure)) if failure else []
-
-
-def _last_speaker(view: RunView, graph: Graph) -> str:
-    """The node that spoke last, of those whose handlers do; empty when none has."""
-    spoken = [
-        (state.since, name)
-        for name, state in view.nodes.copy().items()
-        if name in graph.nodes and graph.handler_types[name] in SPEAKING_TYPES and not state.status.is_active
-    ]
-    return max(spoken)[1] if spoken else ""
 
 
 def show_kept(run: ShownRun, place: str, answer: FinalAnswer | None, others: Sequence[str]) -> Output:

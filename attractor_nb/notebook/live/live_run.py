@@ -38,7 +38,7 @@ from attractor_nb.model.events import (
 from attractor_nb.model.question import BY_CLICK
 from attractor_nb.notebook.live.gate_card import NONE_WAITS, ClickedAnswer
 from attractor_nb.notebook.live.graph_view import TAIL_CHARS, TAILS, GraphView
-from attractor_nb.notebook.live.kept_output import SPEAKING_TYPES, failed_lines, final_answer, run_bundle, widget_bundle
+from attractor_nb.notebook.live.kept_output import failed_lines, run_bundle, widget_bundle
 from attractor_nb.notebook.live.painting import make_painter
 from attractor_nb.platforms import HAS_THREADS
 from attractor_nb.redaction import redacted
@@ -46,13 +46,13 @@ from attractor_nb.runtime.handles.presenters import name_of
 from attractor_nb.studio.debugger import answer_debugging
 from attractor_nb.studio.history.lineage import parent_of
 from attractor_nb.studio.history.waiting_gates import resume_call, shown_place
+from attractor_nb.studio.inspect.final_answer import SPEAKING_TYPES, final_answer
 from attractor_nb.studio.inspect.inspect_run import answer_inspection
 from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
 from attractor_nb.views.folding import fold_event, merge_deltas
 from attractor_nb.views.shown_questions import plain_question
 from attractor_nb.views.summary_line import status_line
-from attractor_nb.views.texts.prose import prose_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -320,9 +320,8 @@ class LiveRun:
     def _show_end(self) -> None:
         """Show the end of a run that is over or has left this kernel: the line without a clock, and the answer."""
         line = status_line(self._view, self.run.graph, started=self._started, now=time.time())
-        latest = self._answer
-        answer = {"node": latest.node, "text": latest.text, "shown": prose_of(latest.text)} if latest else {}
-        self.graph_view.show({"line": {**line, "is_ended": True}, "answer": answer})
+        answer = self._answer.to_plain() if self._answer else {}
+        self.graph_view.show({"line": {**line, "is_ended": True, "is_over": True}, "answer": answer})
         self.graph_view.show_whole()
 
 

@@ -12,9 +12,10 @@ from threading import RLock
 from time import localtime, strftime
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor_nb.notebook.live.kept_output import final_answer, show_kept
+from attractor_nb.notebook.live.kept_output import show_kept
 from attractor_nb.runtime.execution import Execution, interviewer_of_run
 from attractor_nb.runtime.wired_run import runs_under_way
+from attractor_nb.studio.inspect.final_answer import final_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator

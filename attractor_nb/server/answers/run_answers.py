@@ -189,6 +189,8 @@ def _line(run: Run | None, summary: RunSummary, *, is_live: bool) -> dict[str, A
     line = status_line(run.view, run.graph, started=_seconds(str(since)), now=time.time())
     if not is_live and not run.view.status.is_ended:  # its process is gone: its time has stopped
         line |= {"status": "interrupted", "is_ended": True, "elapsed": summary.duration or 0.0}
+    if not is_live:
+        line["is_over"] = True
     return line | {"node": reason_in_requests(line.get("node", ""))}
 
 

@@ -93,6 +93,7 @@ export function showRun(server, id, el, { go, way, isBeside = false }) {
     showView();
     showStatus(status);
     lookAtAnswers();
+    lookAtResponse();
     if (!isBeside) title.focus({ preventScroll: true });
     later();
   }
@@ -206,6 +207,18 @@ export function showRun(server, id, el, { go, way, isBeside = false }) {
     }
   }
 
+  // What the stage said that spoke last: the answer of a run that has ended.
+  async function lookAtResponse() {
+    if (!drawing.has_output || !status.line.is_ended) return;
+    const asked = host;
+    try {
+      const { node, text, shown } = await server.get(runPath(id, "/response"));
+      asked.tell({ kind: "delta", answer: { node, text, shown } });
+    } catch (problem) {
+      sayTrouble(problem);
+    }
+  }
+
   function onAnswered() {
     lookAtAnswers();
     refresh();
@@ -231,6 +244,7 @@ export function showRun(server, id, el, { go, way, isBeside = false }) {
       const isNews = newsOf(next) !== newsOf(status);
       showStatus(next);
       if (drawing.has_gates && isNews) lookAtAnswers();
+      if (isNews) lookAtResponse();
     } catch (problem) {
       sayTrouble(problem);
     } finally {

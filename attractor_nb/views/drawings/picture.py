@@ -210,7 +210,7 @@ class GraphPicture:
         return element(
             "g",
             {
-                "class": " ".join(("node", "type-" + _css_name(own_kind), "state-" + state.status, *mark.css_classes)),
+                "class": " ".join(("node", "type-" + _css_name(own_kind), *state.css_classes, *mark.css_classes)),
                 "data-node": box.node_id,
                 "transform": "".join(("translate(", path_data(*centre), ")")),
             },

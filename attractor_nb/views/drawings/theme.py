@@ -122,7 +122,8 @@ _RULES: Final = """
 & .taken text{fill:var(--ink)}
 &.ended .edge:not(.taken){opacity:.5}
 &.ended .edge-label:not(.taken) text{opacity:.6}
-&.ended .state-pending,& .state-skipped{opacity:.5}
+&.ended .state-pending:not(.state-begun),& .state-skipped{opacity:.5}
+&.ended .state-begun .outline{stroke:var(--waiting-line);stroke-width:2;stroke-dasharray:5 3}
 & .state-running{--fill:var(--running-fill);--stroke:var(--running-line)}
 & .state-waiting{--fill:var(--waiting-fill);--stroke:var(--waiting-line)}
 & .state-retrying{--fill:var(--retrying-fill);--stroke:var(--retrying-line)}

@@ -50,6 +50,12 @@ export function showCompare(host, el) {
     body.replaceChildren(...(visits.length ? visits.map((step) => makeVisit(step, modes)) : [make("p", "al-dim", __("Neither run visited this node."))]));
   }
 
+  const differing = steps.find((step) => step.differs.length);
+  if (differing) {
+    select(differing.node); // what a reader came for
+    drawing.follow(differing.node);
+  }
+
   root.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || selected === null) return;
     event.stopPropagation();

@@ -183,6 +183,7 @@ export function makeDrawing(svgText, marks, { onNode, onEdge, now, look } = {}) 
     if (isActive(state) !== isActive(parts.state)) countActive(isActive(state) ? 1 : -1);
     parts.state = state;
     const kept = [...parts.element.classList].filter((name) => !name.startsWith("state-"));
+    if (state.status === PENDING.status && state.visits) kept.push("state-begun"); // the end of the run cut it off
     parts.element.setAttribute("class", [...kept, `state-${state.status}`].join(" "));
     if (parts.mark) parts.mark.setAttribute("d", marks[state.status] || "");
     showWords(parts);

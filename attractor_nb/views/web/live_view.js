@@ -79,8 +79,8 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
   showTable(false);
   line.addButton(debugBar.pause);
   line.element.append(beside.bar);
-  if (host.get("has_output")) side.append(speech.element, beside.answer);
-  side.append(debugBar.element, cards, inspector.element);
+  if (host.get("has_output")) side.append(speech.element);
+  side.append(beside.answer, debugBar.element, cards, inspector.element);
   stage.append(drawing.element, side, lost.element, line.element, beside.said, beside.forgotten, beside.above, table.element);
   const beneath = makeBeneath(host);
   root.append(stage, beside.below, beneath.element, announcer.element);
@@ -117,10 +117,11 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
     openFailed();
   }
 
-  // A failed run opens its failed stage, once, unless another one is open. Nothing scrolls but the drawing.
+  // A failed run opens its failed stage, once, unless another one is open: when it is over, which is a moment after its
+  // last event, for it can be neither forked nor rewound before. Nothing scrolls but the drawing.
   function openFailed() {
-    const { is_ended: isEnded, failed } = truth.line;
-    if (!isEnded || !failed || isFailureOpened) return;
+    const { is_over: isOver, failed } = truth.line;
+    if (!isOver || !failed || isFailureOpened) return;
     isFailureOpened = true;
     const id = drawing.ids.includes(failed) ? failed : failed.split(CHILD_SEPARATOR)[0];
     if (selected !== null || selectedEdge !== null || !drawing.ids.includes(id)) return;
@@ -149,7 +150,8 @@ export function showLiveRun(host, el, { truth, views, now }, questions = null) {
 
   // Whether a stage can be forked depends on how the run stands.
   function lookAgain() {
-    const standing = [truth.line.status, truth.line.is_ended, (truth.debugger?.stops || []).length].join();
+    const { status, is_ended: isEnded, is_over: isOver } = truth.line;
+    const standing = [status, isEnded, isOver, (truth.debugger?.stops || []).length].join();
     if (standing !== stood && selected !== null) inspector.look();
     stood = standing;
   }
