@@ -222,6 +222,18 @@ def test_on_a_narrow_page_a_click_shows_the_content_of_a_stage_and_the_stage(ope
 def test_the_tools_of_a_drawing_cover_no_node(open_run, shape, size):
     view = open_run(shape, size, asks=False)
     view.page.locator(".ad-frame").hover()
+    at_rest = """() => new Promise((done) => {
+      const frame = document.querySelector(".ad-frame");
+      let [place, since] = ["", performance.now()];
+      const look = (now) => {
+        if (`${frame.scrollLeft} ${frame.scrollTop}` !== place) since = now;
+        place = `${frame.scrollLeft} ${frame.scrollTop}`;
+        if (now - since > 200) done();
+        else requestAnimationFrame(look);
+      };
+      look(since);
+    })"""
+    view.page.evaluate(at_rest)  # it follows what runs
     tools, frame = Box(view, ".ad-tools"), Box(view, ".ad-frame")
     assert frame.left <= tools.left < tools.right <= frame.right
     assert frame.top <= tools.top < tools.bottom <= frame.bottom

@@ -97,6 +97,32 @@ def test_beside_an_open_row_no_column_is_cut_that_the_row_says_itself(driver, fi
         assert said == []
 
 
+def test_beside_an_open_row_long_columns_are_narrowed_before_one_is_cut(driver, tmp_path):
+    def answer(node, prompt, context):
+        return Outcome.fail("the model gave no rating of it") if "log in" in context["ticket"] else "low"
+
+    rows = [{"ticket": ticket} for ticket in ("Cannot log in", "The total on the invoice is wrong")]
+    mapped = Pipeline(TEXT.replace(", size", ""), backend=FunctionBackend(answer)).map(
+        rows, wait=True, map_dir=tmp_path / "map", outputs=["reply.response"]
+    )
+    with driver.new_page(offline=True, width=1090, height=700) as page:
+        opened(page, mapped.export_html(tmp_path / "map.html"))
+        page.locator(".am-table tbody tr[data-place] td.is-state").first.click()
+        page.wait_for_function("() => document.querySelector('.am-table.is-short')")
+        frame = page.locator(".am-frame")
+        assert (
+            frame.evaluate("frame => [frame.scrollWidth, frame.clientWidth]")
+            == [frame.evaluate("f => f.clientWidth")] * 2
+        )
+        assert page.locator(".am-table th:visible").all_inner_texts() == [
+            "row",
+            "status",
+            "reason",
+            "ticket",
+            "reply.response",
+        ]
+
+
 @pytest.mark.kind("a browser")
 def test_a_narrow_page_has_a_block_for_each_row_and_nothing_sticks_out(driver, file):
     with driver.new_page(offline=True) as page:

@@ -71,6 +71,7 @@ def view():
         on_inspect=lambda asked: {"kind": "stage", "node": asked["node"]},
         on_debug=lambda asked: {"kind": "debug", "problem": asked["call"]},
         on_beside=lambda asked: {"kind": "beside", "what": asked["what"]},
+        known={},
         svg="<svg/>",
     )
     made.sent = []

@@ -63,11 +63,13 @@ class GraphView(ActingView, GateCards):
         on_inspect: Callable[[dict[str, Any]], dict[str, Any]],
         on_debug: Callable[[dict[str, Any]], dict[str, Any]],
         on_beside: Callable[[dict[str, Any]], dict[str, Any]],
+        known: Delta,
         **traits: Any,
     ) -> None:
         """Make the widget, in the cell that shows it.
 
         Args:
+            known: The state with which it begins, as for ``show``.
             on_answer: Hands in an answer of a card. Raises our errors.
             on_stop: Called when Stop is clicked.
             on_inspect: Answers a question of the inspector; see ``studio.inspect.inspect_run.answer_inspection``.
@@ -75,9 +77,9 @@ class GraphView(ActingView, GateCards):
             on_beside: Opens what is asked for beside the run; see ``Beside``.
             traits: Initial values.
         """
-        super().__init__(
-            on_answer, states={**{part: {} for part in (*_PARTS, "line", "tails", "answer")}, "others": []}, **traits
-        )
+        states: dict[str, Any] = {**{part: {} for part in (*_PARTS, "line", "tails", "answer")}, "others": []}
+        _take(states, known)
+        super().__init__(on_answer, states=states, **traits)
         self._on_stop = on_stop
         self._on_inspect = on_inspect
         self._on_debug = on_debug
@@ -87,7 +89,7 @@ class GraphView(ActingView, GateCards):
 
     def show(self, delta: Delta) -> None:
         """Show a change: parts of ``states``; ``tails`` are words to append."""
-        self._remember(delta)
+        _take(self.states, delta)  # the trait's value is changed in place: kept, but not sent
         if self._is_ready:
             self.send({"kind": "delta", **delta})
         elif time.monotonic() >= self._whole_at + WHOLE_INTERVAL_SECONDS:
@@ -103,21 +105,6 @@ class GraphView(ActingView, GateCards):
         self._whole_at = time.monotonic()
         self.states = dict(self.states)
         self.send_state("states")  # equal values would not be sent by the assignment alone
-
-    def _remember(self, delta: Delta) -> None:
-        """Change the trait's value in place: kept, but not sent."""
-        states: dict[str, Any] = self.states
-        for part in _PARTS:
-            if part in delta:
-                take_delta(states, {part: delta[part]})
-        for part in ("line", "debugger", "others", "answer"):
-            if part in delta:
-                states[part] = delta[part]
-        tails: dict[str, str] = states["tails"]
-        for node_id, text in delta.get("tails", {}).items():
-            tails[node_id] = (tails.pop(node_id, "") + text)[-TAIL_CHARS:]
-        for node_id in [*tails][:-TAILS]:
-            del tails[node_id]
 
     def _on_message(self, widget: object, content: dict[str, Any], buffers: object) -> None:
         match content.get("kind"):
@@ -136,3 +123,18 @@ class GraphView(ActingView, GateCards):
                 self.send(self._on_beside(content))
             case _:
                 super()._on_message(widget, content, buffers)
+
+
+def _take(states: dict[str, Any], delta: Delta) -> None:
+    """Change a whole state by a delta, in place."""
+    for part in _PARTS:
+        if part in delta:
+            take_delta(states, {part: delta[part]})
+    for part in ("line", "debugger", "others", "answer"):
+        if part in delta:
+            states[part] = delta[part]
+    tails: dict[str, str] = states["tails"]
+    for node_id, text in delta.get("tails", {}).items():
+        tails[node_id] = (tails.pop(node_id, "") + text)[-TAIL_CHARS:]
+    for node_id in [*tails][:-TAILS]:
+        del tails[node_id]

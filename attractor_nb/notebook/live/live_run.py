@@ -133,12 +133,12 @@ class LiveRun:
         self._beside = Beside(run, views)
         self._answer = None if is_followed else final_answer(run, self._view)
         self._failure = [] if is_followed else failed_lines(run, self._view)
-        self.graph_view = self._make_graph_view(inspect, debug, is_followed=is_followed)
+        known: Delta = {"debugger": run.debugger.to_plain(), **self._view.to_plain()}
+        if self._is_over:
+            known |= self._end_of_run()
+        self.graph_view = self._make_graph_view(inspect, debug, known, is_followed=is_followed)
         self.graph_view.act_on(run, None if is_inline else views)
-        self.graph_view.show({"debugger": run.debugger.to_plain()})
         self.look_beside()
-        if self._view.nodes:  # a resumed run begins with what was done before
-            self.graph_view.show(self._view.to_plain())
         if is_followed:
             run.on_event(make_painter(self.paint, last=SESSION_ENDS, beat=self._beat).put)
             if is_joined:
@@ -146,12 +146,10 @@ class LiveRun:
                 self._follow([])
                 for gate in run.gates:
                     self._ask(gate.as_event())
-        else:
-            self._show_end()
         if output and is_inline:
             self._keep(is_now=True)
 
-    def _make_graph_view(self, inspect: Any, debug: Any, *, is_followed: bool) -> GraphView:
+    def _make_graph_view(self, inspect: Any, debug: Any, known: Delta, *, is_followed: bool) -> GraphView:
         run, graph = self.run, self.run.graph
         types = {node.handler_type for _, node in _with_those_below(graph)}
         has_gates = is_followed and self._has_cards and GATE_TYPE in types
@@ -161,6 +159,7 @@ class LiveRun:
             on_inspect=lambda request: inspect(run, request),
             on_debug=lambda request: debug(run, request),
             on_beside=self._beside.answer,
+            known=known,
             svg=render_svg(graph),
             marks={status.value: path for status, path in MARK_PATHS.items()},
             caption=redacted(graph.label),
@@ -312,17 +311,17 @@ class LiveRun:
         self._is_over = True
         self._answer = final_answer(self.run, self._view)
         self._failure = failed_lines(self.run, self._view)
-        self._show_end()
+        self.graph_view.show(self._end_of_run())
+        self.graph_view.show_whole()
         self._keep(is_now=True)
         if self._views is not None:
             self._views.let_go()
 
-    def _show_end(self) -> None:
-        """Show the end of a run that is over or has left this kernel: the line without a clock, and the answer."""
+    def _end_of_run(self) -> Delta:
+        """The end of a run that is over or has left this kernel: the line without a clock, and the answer."""
         line = status_line(self._view, self.run.graph, started=self._started, now=time.time())
         answer = self._answer.to_plain() if self._answer else {}
-        self.graph_view.show({"line": {**line, "is_ended": True, "is_over": True}, "answer": answer})
-        self.graph_view.show_whole()
+        return {"line": {**line, "is_ended": True, "is_over": True}, "answer": answer}
 
 
 def _with_those_below(graph: Graph) -> list[tuple[Graph, Node]]:

@@ -84,11 +84,12 @@ export function makeDrawingTools(viewport, nodes, { mark, look, frame, fold }) {
   // Under a pointer they stay where they are.
   frame.parentElement.addEventListener("pointerenter", stepAside);
   frame.addEventListener("focusin", stepAside);
-  // What opens beside the drawing makes it narrow while they are seen.
-  const observer = new ResizeObserver(() => {
+  // What opens beside the drawing makes it narrow while they are seen, and following moves it.
+  const moved = () => {
     const { parentElement: drawing } = frame;
     if (drawing?.matches(":hover, :focus-within") && !element.matches(":hover, :focus-within")) stepAside();
-  });
+  };
+  const observer = new ResizeObserver(moved);
   observer.observe(frame.parentElement);
 
   return {
@@ -114,7 +115,9 @@ export function makeDrawingTools(viewport, nodes, { mark, look, frame, fold }) {
     },
     follow(node) {
       following.hidden = !viewport.isLarger;
-      if (isFollowing && viewport.isLarger && !frame.contains(document.activeElement)) viewport.reveal(node, true);
+      if (!isFollowing || !viewport.isLarger || frame.contains(document.activeElement)) return;
+      frame.addEventListener("scrollend", moved, { once: true });
+      viewport.reveal(node, true);
     },
   };
 }

@@ -18,6 +18,7 @@ const LINE_PART = 300; // characters of a value that its line may show
 const CHAR_PX = 7.2; // of each character that a column asks for
 const PADDING_PX = 22;
 const LONG_PX = 150; // a column that asks for more is a long one
+const LEAST_LONG_PX = 96; // of a long column beside an open row, which has its texts whole
 const CELLS = 4; // where the cells of a row begin
 
 export const textOfCell = (cell) => (Array.isArray(cell) ? cell[0] : cell);
@@ -201,7 +202,7 @@ export function makeRowTable(source, el, { openRun = null, keys = null } = {}) {
     const long = asked.filter(isLong).reduce((sum, width) => sum + width, 0);
     const share = long ? Math.max(0, frame.clientWidth - short) / long : 0;
     const stretch = Math.max(1, frame.clientWidth / (short + long));
-    const given = asked.map((width) => (stretch > 1 ? width * stretch : isLong(width) ? Math.max(LONG_PX, width * share) : width));
+    const given = asked.map((width) => (stretch > 1 ? width * stretch : isLong(width) ? Math.max(isShort ? LEAST_LONG_PX : LONG_PX, width * share) : width));
     for (const [index, column] of [...widths.children].entries()) Object.assign(column.style, { width: `${given[index]}px`, display: given[index] ? "" : "none" });
     table.style.minWidth = `${given.reduce((sum, width) => sum + width, 0)}px`;
   }
