@@ -110,7 +110,7 @@ class FinalResponse(Sent):
 
     id: str
     node: str = Field(description="The node; empty if no stage has spoken.")
-    text: str = Field(description="The text, without secrets; at most 4,000 characters.")
+    text: str = Field(description="The text without secrets: 4,000 characters, then which request returns the whole.")
     shown: list[Any] | None = Field(description="The text as prose for the page; null if it is shown as it is.")
 
 
