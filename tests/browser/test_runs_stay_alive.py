@@ -162,6 +162,22 @@ def test_after_a_restart_the_bar_that_says_so_opens_the_run(lab, open_notebook):
     assert notebook.browser.our_errors == []
 
 
+def test_a_notebook_that_was_closed_does_not_offer_to_open_runs_of_another(lab, open_notebook, write_notebook, driver):
+    notebook = open_notebook(lab, LOAD, "1")
+    notebook.run_cells(0, 1)
+    write_notebook(lab.root, "second.ipynb", LOAD, REVIEW, MODEL, "run = review.run()")
+    notebook.page.evaluate(driver.OPEN_ALONE, "second.ipynb")
+    driver.wait_until(lambda: notebook.kernel_status == "idle", 60, "the kernel of the second notebook")
+    notebook.run_cells(0, 1, 2, 3)
+    notebook.wait_for("[data-node=gate].state-waiting")
+    notebook.script("(panel.sessionContext.session.kernel.restart(), 0)")
+    notebook.wait_for(".al-lost:visible")
+    notebook.run_cell(0)
+    notebook.wait_for(".al-lost .al-reopen button").click()
+    notebook.wait_for(f"{LIVE} .al-line[data-status=interrupted]", 20)
+    assert notebook.browser.our_errors == []
+
+
 def test_a_run_that_still_waits_is_named_by_the_next_one_with_stop_and_show(jupyter, open_notebook):
     notebook = open_notebook(jupyter, LOAD, REVIEW, MODEL, RUN)
     notebook.run_cells(0, 1, 2, 3)

@@ -14,6 +14,7 @@ export default asWidget(showElsewhere, offerToReopen);
 export function offerToReopen(host) {
   const offers = new Map(); // by place: the button with what is said
   let timer = 0;
+  let isEnded = false;
 
   function look() {
     timer = 0;
@@ -24,6 +25,8 @@ export function offerToReopen(host) {
     }
     for (const place of document.querySelectorAll(RUNS)) {
       if (offers.has(place) || isStoodIn(place) || place.closest(".attractor-stand-in")) continue;
+      host.send({ kind: "look" }); // of a notebook that was closed nothing else says that nobody answers
+      if (isEnded) return;
       const offer = makeOffer(place.dataset.attractorRun, place.dataset.attractorPlace);
       offers.set(place, offer);
       const bar = lostBarOf(place);
@@ -58,6 +61,7 @@ export function offerToReopen(host) {
     host.onLost(end),
   ];
   function end() {
+    isEnded = true;
     observer.disconnect();
     clearTimeout(timer);
     for (const stop of stops) stop();
