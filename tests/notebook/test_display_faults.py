@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from attractor_nb import Pipeline, diff, gates, runs
-from attractor_nb.errors import CheckpointCorrupt, SessionNotFound
+from attractor_nb.errors import CheckpointCorrupt, OptionError, SessionNotFound
 from attractor_nb.notebook.environment import Names
 from attractor_nb.notebook.live import live_tables
 from attractor_nb.notebook.live.live_run import Beside
@@ -145,6 +145,30 @@ def test_a_result_whose_run_was_shown_live_is_words_alone(presenter, run, capsys
         presenter.display_result(result)
     assert presenter.bundle_result(result) == {"text/plain": str(result)}
     assert capsys.readouterr().out == ""
+
+
+def test_a_map_that_was_shown_live_leaves_its_result_to_one_line(presenter, run):
+    result = run.pipeline.map([{}], wait=True, durability="none")
+    presenter._live_run_ids.add(result.map_id)
+    with pytest.raises(NotImplementedError):
+        presenter.display_map_result(result)
+    assert presenter.bundle_map_result(result) == {"text/plain": "✓ completed   1 of 1 rows   1 completed   simulated"}
+
+
+def test_an_evaluation_under_way_is_left_to_its_own_words(presenter):
+    with pytest.raises(NotImplementedError):
+        presenter.display_evaluation_run(SimpleNamespace(is_done=False))
+
+
+@pytest.mark.parametrize("directory", ["maps/one", None])
+def test_a_map_that_ended_with_an_error_is_shown_by_its_directory_or_itself(presenter, monkeypatch, directory):
+    def result(timeout):
+        raise OptionError("the rows cannot be read")
+
+    ended, shown = type("Ended", (), {"is_done": True, "result": staticmethod(result), "directory": directory})(), []
+    monkeypatch.setattr(presenter, "display_rows", shown.append)
+    presenter.display_map(ended)
+    assert shown == [directory or ended]
 
 
 def test_what_is_not_yet_written_to_its_end_offers_the_names_that_are_known():

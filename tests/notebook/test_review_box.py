@@ -234,3 +234,19 @@ def test_loading_the_extension_brings_the_box_and_unloading_removes_it(evaluatio
         InteractiveShell.clear_instance()
     with pytest.raises(OptionError, match="no notebook's extension is loaded"):
         evaluation.review(path)
+
+
+def test_a_row_whose_output_cannot_be_read_any_more_says_why_and_is_reviewed(pipeline, path):
+    lost = []
+
+    def last_word(run):
+        if lost:
+            raise KeyError(lost[0])
+        return run["answer"].response.split()[-1]
+
+    evaluation = pipeline.evaluate(ROWS[:2], {"short": lambda output: len(output) < 40}, output=last_word, wait=True)
+    lost.append("answer")
+    box = ReviewBox(evaluation, path)
+    assert "the output cannot be read: &#39;answer&#39;" in shown(box)
+    box._answer(value=True)
+    assert [line["value"] for line in lines(path)] == [True]

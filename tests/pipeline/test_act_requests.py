@@ -9,6 +9,7 @@ import pytest
 
 from attractor_nb import Outcome, Pipeline, Run
 from attractor_nb.evaluation.scorers import equals
+from attractor_nb.pipeline import run_actions
 from attractor_nb.pipeline.run_actions import InspectorActions
 from attractor_nb.studio.inspect.inspect_run import answer_inspection
 
@@ -360,3 +361,7 @@ def test_a_saved_stage_is_a_row_of_an_evaluation_of_it(inspector, run, tmp_path)
     )
     assert evaluation[0].row.expected == "draft 1"
     assert evaluation.scores["equals"].estimate.value == 0.0, "the model counts its calls"
+
+
+def test_of_a_source_that_is_no_dot_no_prompt_is_known_as_written():
+    assert run_actions._written_prompts("no graph") == {}

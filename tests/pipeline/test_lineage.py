@@ -36,6 +36,15 @@ def test_the_parent_of_a_fork_is_found_beside_it_while_it_is_there(family):
     assert parent_of(grandchild) is None
 
 
+def test_a_fork_whose_parent_is_damaged_has_none_to_compare_with(family):
+    run, first, *_ = family
+    for manifest in run.logs_root.glob("manifest*"):
+        manifest.unlink()
+    log = run.logs_root / "events.jsonl"
+    log.write_bytes(log.read_bytes().replace(b'"', b"'", 40))
+    assert parent_of(first) is None
+
+
 TREE = """\
 ✓ run of demo   completed, 4 stages{0}
 ├─ ✓ fork before a, visit 1   completed, 4 stages, changed: tests{1}
