@@ -65,7 +65,7 @@ def test_a_comparison_opens_both_sides_of_the_first_stage_that_differs(jupyter, 
     notebook.wait_for(".attractor-compared [data-node=draft].selected")
     sides = page.locator(".ac-panel .ac-side")
     assert ["It is fast." in sides.nth(0).text_content(), "It is small." in sides.nth(1).text_content()] == [True] * 2
-    page.keyboard.press("Escape")
+    page.locator(".ac-panel .al-close").click()
     assert page.locator(".ac-panel").is_hidden()
     edges = """() => [...document.querySelectorAll(".attractor-compared .ad-frame, .attractor-compare > .attractor-table")]
       .filter((one) => one.getClientRects().length).map((one) => one.getBoundingClientRect())

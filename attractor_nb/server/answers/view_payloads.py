@@ -23,7 +23,7 @@ from attractor_nb.server.response_models import (
     TimelineState,
 )
 from attractor_nb.studio.history.history_table import RunsQuery, mark_of, rows_part, run_plain, state_of
-from attractor_nb.studio.inspect.final_answer import SPEAKING_TYPES, final_answer
+from attractor_nb.studio.inspect.final_answer import SPEAKING_TYPES, FinalAnswer, final_answer
 from attractor_nb.studio.timeline.run_timeline import timeline_values
 from attractor_nb.views.drawings.drawing import MARK_PATHS
 from attractor_nb.views.drawings.svg import render_svg
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from attractor_nb.server.run_service import RunService
     from attractor_nb.storage.run_listing import RunSummary
 
-NO_ANSWER: Final = {"node": "", "text": "", "shown": None}
 GATE_TYPE: Final = "wait.human"
 MAX_ANSWERS: Final = 50
 """The latest answers that are told."""
@@ -94,8 +93,8 @@ def get_response(call: Call) -> Reply:
     """The final answer of a run: the response of the stage that spoke last, with its node; empty without one."""
     run_id = call.path["id"]
     run = call.server.service.run(run_id)
-    answer = final_answer(run, run.view, f"GET /pipelines/{run_id}/stages/{{node}}")
-    return Reply(FinalResponse(id=run_id, **(answer.to_plain() if answer else NO_ANSWER)))
+    answer = final_answer(run, run.view, f"GET /pipelines/{run_id}/stages/{{node}}") or FinalAnswer("", "")
+    return Reply(FinalResponse(id=run_id, **answer.to_plain()))
 
 
 def get_answers(call: Call) -> Reply:
