@@ -14,8 +14,17 @@ from pydantic import BaseModel
 from attractor_nb import Outcome, Pipeline
 from attractor_nb.backends.llm.tools.file_tools import ToolProblem, resolved_parts
 from attractor_nb.errors import OptionError, RunNotFound
-from attractor_nb.evaluation import contains, cost, equals, json_schema, latency, matches, route, visits
-from attractor_nb.evaluation import evaluation_rows
+from attractor_nb.evaluation import (
+    contains,
+    cost,
+    equals,
+    evaluation_rows,
+    json_schema,
+    latency,
+    matches,
+    route,
+    visits,
+)
 from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.outcome import Usage
 
@@ -397,10 +406,7 @@ def test_a_value_of_csv_that_is_no_json_is_refused_with_its_row(tmp_path):
     (tmp_path / "a.csv").write_text('ticket,tags\nI cannot pay,"[""a""]"\nIt crashes,a b\n')
     with pytest.raises(OptionError) as error:
         pipeline.evaluate(tmp_path / "a.csv", correct)
-    assert (error.value.message, error.value.hint) == (
-        "row 1: tags is not a JSON array: a b",
-        'for example ["a", "b"]',
-    )
+    assert (error.value.message, error.value.hint) == ("row 1: tags is not a JSON array: a b", 'for example ["a", "b"]')
     assert not (tmp_path / "runs").exists()
 
 
@@ -473,7 +479,9 @@ def test_a_dataset_of_cases_is_read_and_a_single_input_needs_no_name(pipeline):
 
 
 def test_a_single_input_of_a_case_is_refused_where_the_pipeline_has_several(tmp_path):
-    pipeline = Pipeline(TEXT.replace("ticket\"", "ticket, guide\"", 1), backend=team, runs_dir=tmp_path / "runs")
+    pipeline = Pipeline(
+        TEXT.replace('inputs="ticket"', 'inputs="ticket, guide"'), backend=team, runs_dir=tmp_path / "runs"
+    )
     with pytest.raises(OptionError) as error:
         pipeline.evaluate(Dataset(Case("a", {"ticket": "a", "guide": "b"}), Case("b", "I cannot pay")), correct)
     assert (error.value.message, error.value.hint) == (

@@ -427,9 +427,12 @@ def test_a_verdict_that_cannot_be_kept_counts_all_the_same_and_is_logged(tmp_pat
     (tmp_path / "kept").write_text("no directory")
     score = score_of(tmp_path, Model(verdict(True, "it says sorry")), cache=tmp_path / "kept")
     assert (score.value, score.reason) == (True, "it says sorry")
-    (record,) = [record for record in caplog.records if "verdict" in record.message]
-    assert record.levelname == "WARNING"
-    print("LOG", record.message)
+    assert [(record.levelname, record.message) for record in caplog.records] == [
+        (
+            "WARNING",
+            f"a verdict of a judge was not kept: cannot make directory {tmp_path / 'kept' / 'entries'}: not a directory",
+        )
+    ]
 
 
 def test_verdicts_of_a_function_without_a_version_are_not_kept(tmp_path):
