@@ -120,8 +120,9 @@ class EvaluationComparison(DisplayedTable):
 
     def __getitem__(self, variant: str) -> dict[str, Difference]:
         found = {each.column: each for each in self.differences if each.variant == variant}
-        if not found:
-            raise no_such_key("the comparison", "variant", variant, (each.name for each in self.variants))
+        names = [each.name for each in self.variants]
+        if variant not in names:
+            raise no_such_key("the comparison", "variant", variant, names)
         return found
 
     @property

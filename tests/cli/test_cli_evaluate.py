@@ -137,6 +137,15 @@ def test_an_unusable_scorer_is_one_line_and_a_hint_before_anything_runs(command,
     assert not (tickets / ".attractor").exists()
 
 
+def test_two_scorers_of_one_name_are_refused_with_a_way_to_name_them(command, tickets):
+    ended = command(*RUN, "own_checks:good", "--scorers", "own_checks:several")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == (
+        'error: two scorers have the name "good"\n hint: a dict of them in your module names each: MODULE:NAME\n'
+    )
+    assert not (tickets / ".attractor").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
@@ -286,6 +295,10 @@ def test_a_scorer_of_another_version_is_said(command, tickets, baseline):
         (["--max-worse", "0.02"], "--max-worse needs a baseline"),
         (["--max-worse", "-1", "--baseline", "base.jsonl"], "--max-worse: '-1' is not a number that it takes"),
         (["--max-worse", "god=0.1", "--baseline", "base.jsonl"], "has no score 'god'"),
+        (
+            ["--scorers", "cost", "--max-worse", "cost=0.1", "--baseline", "base.jsonl"],
+            "base.jsonl has no score 'cost'\n hint: scores: good\n",
+        ),
         (["--baseline", "nowhere.jsonl", "--max-worse", "1"], "nowhere.jsonl cannot be read"),
         (["--baseline", "rows.jsonl", "--max-worse", "1"], "rows.jsonl is no baseline"),
         (["--baseline", "nowhere.jsonl"], "nowhere.jsonl cannot be read"),

@@ -499,3 +499,16 @@ def test_watch_shows_rows_with_inputs_and_reasons_and_where_they_failed(command,
     assert misspelt.code == 2
     assert "--status is one of completed, failed" in misspelt.err
     assert "rows of a map" in command("watch", "--status", "failed").err
+
+
+@pytest.mark.parametrize("chosen", [("--status", "completed"), ("--filter", "1")])
+def test_json_of_a_map_has_all_rows_so_none_are_chosen(command, tickets, chosen):
+    assert command("map", "straight.dot", "--params", "rows.jsonl", "--out", "kept", "-q").code == 0
+    refused = command("watch", "kept", "--once", "--json", *chosen)
+    said = json.loads(refused.out)["error"]
+    assert (refused.code, said["message"], said["hint"]) == (
+        2,
+        "--status and --filter choose rows of the table; --json has all rows",
+        "use jq",
+    )
+    assert len(json.loads(command("watch", "kept", "--once", "--json").out)["rows"]) == 3

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from attractor_nb import Pipeline
-from attractor_nb.errors import OptionError, ValidationError
+from attractor_nb.errors import NoSuchKey, OptionError, ValidationError
 from attractor_nb.evaluation import compare_scored
 from attractor_nb.evaluation.scored_rows import (
     BaselineColumn,
@@ -196,6 +196,27 @@ def test_a_failing_row_cannot_be_deleted_to_pass_the_gate():
     assert comparison.check(at_most_worse_by=0.5) == ["2 rows of before missing or changed in after: r2, r3"]
     assert comparison.check(at_most_worse_by=0.5, max_unmeasured=2) == []
     assert compare_scored(after, [before]).check(at_most_worse_by=0.5) == [], "new rows are no gap"
+
+
+def test_a_variant_without_a_comparable_row_is_no_unknown_one():
+    comparison = compare_scored(scored("before", [True] * 2), [scored("after", [None] * 2)])
+    assert comparison["after"] == {}
+    with pytest.raises(NoSuchKey) as error:
+        comparison["afer"]
+    assert (error.value.message, error.value.hint) == (
+        "the comparison has no variant 'afer'; did you mean \"after\"?",
+        "variants: after",
+    )
+
+
+def test_a_margin_of_an_unknown_score_is_refused():
+    comparison = compare_scored(scored("before", [True] * 2), [scored("after", [True] * 2)])
+    with pytest.raises(NoSuchKey) as error:
+        comparison.check(at_most_worse_by={"scoer": 0.1})
+    assert (error.value.message, error.value.hint) == (
+        "before has no score 'scoer'; did you mean \"score\"?",
+        "scores: score",
+    )
 
 
 def test_p_values_are_adjusted_over_the_variants():

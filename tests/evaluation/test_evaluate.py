@@ -1,17 +1,30 @@
 """``pipeline.evaluate``: rows scored as they end, in three states, resumed without paying twice."""
 
 import asyncio
+import errno
 import json
 import os
+import sys
 import threading
 from collections import Counter
 
 import pytest
+from pydantic import BaseModel
 
 from attractor_nb import Outcome, Pipeline
 from attractor_nb.backends.llm.tools.file_tools import ToolProblem, resolved_parts
 from attractor_nb.errors import OptionError, RunNotFound
-from attractor_nb.evaluation import contains, cost, equals, json_schema, latency, matches, route, visits
+from attractor_nb.evaluation import (
+    contains,
+    cost,
+    equals,
+    evaluation_rows,
+    json_schema,
+    latency,
+    matches,
+    route,
+    visits,
+)
 from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.outcome import Usage
 
@@ -326,6 +339,27 @@ def test_without_declared_inputs_the_caller_says_which_columns_are_inputs(tmp_pa
     assert len(pipeline.evaluate(ROWS, correct, inputs=["ticket"], wait=True)) == 3
 
 
+def test_an_input_that_the_pipeline_does_not_declare_is_refused(pipeline, tmp_path):
+    with pytest.raises(OptionError) as error:
+        pipeline.evaluate(ROWS, correct, inputs=["ticket", "tickt"])
+    assert (error.value.message, error.value.hint) == (
+        '"tickt" is no input of triage; did you mean "ticket"?',
+        "its inputs: ticket",
+    )
+    assert not (tmp_path / "runs").exists()
+
+
+def test_more_rows_than_the_limit_are_refused_without_reading_them_all(pipeline, tmp_path, monkeypatch):
+    monkeypatch.setattr(evaluation_rows, "MAX_ROWS", 1_200)
+    read = []
+    rows = (read.append(number) or {"ticket": str(number)} for number in range(2_000))
+    with pytest.raises(OptionError) as error:
+        pipeline.evaluate(rows, correct)
+    assert (error.value.message, error.value.hint) == ("there are more than 1,200 rows", "evaluate them in parts")
+    assert len(read) == 1_201
+    assert not (tmp_path / "runs").exists()
+
+
 def test_expected_is_never_an_input(tmp_path):
     pipeline = Pipeline(TEXT.replace('inputs="ticket"', 'inputs="ticket, expected"'), backend=team, runs_dir=tmp_path)
     with pytest.raises(OptionError, match="the pipeline would see it"):
@@ -361,6 +395,72 @@ def test_rows_come_from_files_of_several_kinds(pipeline, tmp_path):
         assert evaluation["pay"].row.expected == "billing"
 
 
+class Tagged(BaseModel):
+    ticket: str
+    tags: list[str]
+
+
+def test_a_value_of_csv_that_is_no_json_is_refused_with_its_row(tmp_path):
+    text = TEXT.replace('inputs="ticket"', 'inputs_schema="Tagged"')
+    pipeline = Pipeline(text, backend=team, runs_dir=tmp_path / "runs", schemas={"Tagged": Tagged})
+    (tmp_path / "a.csv").write_text('ticket,tags\nI cannot pay,"[""a""]"\nIt crashes,a b\n')
+    with pytest.raises(OptionError) as error:
+        pipeline.evaluate(tmp_path / "a.csv", correct)
+    assert (error.value.message, error.value.hint) == ("row 1: tags is not a JSON array: a b", 'for example ["a", "b"]')
+    assert not (tmp_path / "runs").exists()
+
+
+class Reader:
+    """Stands for a library of tables whose reader of Parquet gives rows or raises."""
+
+    DataFrame = tuple  # rows are a list
+
+    def __init__(self, given):
+        self.given = given
+
+    def read_parquet(self, path):
+        if isinstance(self.given, Exception):
+            raise self.given
+        return self.given
+
+
+@pytest.mark.parametrize("pandas", [None, Reader(ImportError("no pyarrow"))], ids=["no pandas", "no pyarrow"])
+def test_a_parquet_file_is_read_by_the_next_library_where_one_is_missing(pipeline, tmp_path, monkeypatch, pandas):
+    monkeypatch.setitem(sys.modules, "pandas", pandas)
+    monkeypatch.setitem(sys.modules, "polars", Reader(ROWS))
+    evaluation = pipeline.evaluate(tmp_path / "a.parquet", correct, wait=True)
+    assert [row.id for row in evaluation] == ["pay", "crash", "refund"]
+
+
+@pytest.mark.parametrize(
+    ("reader", "words", "hint"),
+    [
+        (None, "needs pandas with pyarrow, or polars", "pip install polars"),
+        (Reader(ImportError("no pyarrow")), "needs pandas with pyarrow, or polars", "pip install polars"),
+        (
+            Reader(FileNotFoundError(errno.ENOENT, "No such file or directory")),
+            "cannot be read: No such file or directory",
+            "name a file that exists",
+        ),
+        (Reader(OSError("the disk is gone")), "cannot be read: the disk is gone", "name a file that exists"),
+        (
+            Reader(ValueError("no magic bytes")),
+            "is not a Parquet file: no magic bytes",
+            "write it with frame.to_parquet(…)",
+        ),
+    ],
+    ids=["no library", "no pyarrow", "no file", "no disk", "no Parquet"],
+)
+def test_a_parquet_file_that_cannot_be_read_says_why(pipeline, tmp_path, monkeypatch, reader, words, hint):
+    monkeypatch.setitem(sys.modules, "pandas", reader)
+    monkeypatch.setitem(sys.modules, "polars", None)
+    path = tmp_path / "a.parquet"
+    with pytest.raises(OptionError) as error:
+        pipeline.evaluate(path, correct)
+    assert (error.value.message, error.value.hint) == (f"{path} {words}", hint)
+    assert not (tmp_path / "runs").exists()
+
+
 class Case:
     def __init__(self, name, inputs, expected_output=None, metadata=None):
         self.name, self.inputs, self.expected_output, self.metadata = name, inputs, expected_output, metadata
@@ -376,6 +476,19 @@ def test_a_dataset_of_cases_is_read_and_a_single_input_needs_no_name(pipeline):
     evaluation = pipeline.evaluate(dataset, correct, wait=True)
     assert [row.id for row in evaluation] == ["a", "1"]
     assert evaluation.scores["correct"].estimate.value == 1.0
+
+
+def test_a_single_input_of_a_case_is_refused_where_the_pipeline_has_several(tmp_path):
+    pipeline = Pipeline(
+        TEXT.replace('inputs="ticket"', 'inputs="ticket, guide"'), backend=team, runs_dir=tmp_path / "runs"
+    )
+    with pytest.raises(OptionError) as error:
+        pipeline.evaluate(Dataset(Case("a", {"ticket": "a", "guide": "b"}), Case("b", "I cannot pay")), correct)
+    assert (error.value.message, error.value.hint) == (
+        "row 1: its inputs are str, the pipeline has ticket, guide",
+        "give dicts with these names",
+    )
+    assert not (tmp_path / "runs").exists()
 
 
 # -- resuming ---------------------------------------------------------------------------------------------------
@@ -542,6 +655,26 @@ def test_lines_markdown_and_rows_by_id_and_number(pipeline):
     assert "| refund | sales | billing |" in evaluation.to_markdown()
     with pytest.raises(OptionError, match="has no row 'refnd'; did you mean \"refund\""):
         evaluation["refnd"]
+
+
+@pytest.mark.parametrize("repeat", [-1, 2])
+def test_a_repeat_that_there_is_not_is_refused(pipeline, repeat):
+    evaluation = pipeline.evaluate(ROWS[:1], correct, wait=True, repeat=2)
+    assert evaluation.run("pay", 1)["classify"].response == "billing"
+    with pytest.raises(OptionError) as error:
+        evaluation.run("pay", repeat)
+    assert (error.value.message, error.value.hint) == (f"row pay has no repeat {repeat}", "its repeats are 0 to 1")
+
+
+@pytest.mark.parametrize("given", [0.8, "correct", [("correct", 0.8)]])
+def test_at_least_is_a_dict_of_numbers_by_score(pipeline, given):
+    evaluation = pipeline.evaluate(ROWS[:1], correct, wait=True)
+    with pytest.raises(OptionError) as error:
+        evaluation.check(at_least=given)
+    assert (error.value.message, error.value.hint) == (
+        f"at_least must be a dict of numbers by score, not {given!r}",
+        'at_least={"correct": 0.8}',
+    )
 
 
 def test_at_least_is_checked_by_name(pipeline):

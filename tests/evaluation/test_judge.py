@@ -423,6 +423,18 @@ def test_a_damaged_entry_is_asked_for_again(tmp_path):
     assert (score.value, len(model.prompts)) == (True, 2)
 
 
+def test_a_verdict_that_cannot_be_kept_counts_all_the_same_and_is_logged(tmp_path, caplog):
+    (tmp_path / "kept").write_text("no directory")
+    score = score_of(tmp_path, Model(verdict(True, "it says sorry")), cache=tmp_path / "kept")
+    assert (score.value, score.reason) == (True, "it says sorry")
+    assert [(record.levelname, record.message) for record in caplog.records] == [
+        (
+            "WARNING",
+            f"a verdict of a judge was not kept: cannot make directory {tmp_path / 'kept' / 'entries'}: not a directory",
+        )
+    ]
+
+
 def test_verdicts_of_a_function_without_a_version_are_not_kept(tmp_path):
     asked = []
 

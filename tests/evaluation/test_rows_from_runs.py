@@ -161,6 +161,16 @@ def test_what_would_do_nothing_is_refused(pipeline, options, word):
         pipeline.evaluate(scorers=billing, runs=run, **options)
 
 
+def test_a_review_of_runs_that_exist_needs_a_file(pipeline):
+    evaluation = pipeline.evaluate(scorers=billing, runs=pipeline.run(params={"ticket": "pay"}, wait=True))
+    with pytest.raises(OptionError) as error:
+        evaluation.review()
+    assert (error.value.message, error.value.hint) == (
+        "nothing is kept of this evaluation",
+        'review("reviews.jsonl") names a file',
+    )
+
+
 def test_an_interrupted_run_is_unmeasured(pipeline):
     run = pipeline.run(params={"ticket": "pay"}, wait=True, stop_after=1)
     evaluation = pipeline.evaluate(scorers=billing, runs=[run, pipeline.run(params={"ticket": "b"}, wait=True)])

@@ -333,6 +333,10 @@ def test_a_run_of_another_pipeline_is_refused(stored, branched, model):
         ({"rows": []}, "there are no rows"),
         ({"durability": "none"}, "an evaluation keeps its runs"),
         ({"stop_after": 1}, "stop_after is an option of a single run"),
+        (
+            {"ship": "rows"},
+            r'the stored runs stay here, so ship="rows" cannot send them\n hint: ship="stages" sends the stage$',
+        ),
     ],
     ids=lambda value: str(value)[:20],
 )
