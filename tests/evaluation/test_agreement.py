@@ -153,6 +153,15 @@ def test_unusable_labels_are_refused(tmp_path, monkeypatch, labels, words):
     assert words in str(error.value)
 
 
+def test_a_label_that_is_no_number_is_refused_where_the_verdicts_are_numbers(tmp_path):
+    with pytest.raises(OptionError) as error:
+        agreement(evaluated(tmp_path, [4, 5]), {"r0": 4, "r1": "many"})
+    assert error.value.message == (
+        "the label of row \"r1\" is 'many', but must be a number, as the judge's verdicts are"
+    )
+    assert error.value.hint == "change the label"
+
+
 def test_a_line_that_is_no_review_is_refused_by_its_file(tmp_path):
     path = tmp_path / "reviews.jsonl"
     path.write_text('{"id": "r0", "label": true}\n')

@@ -237,6 +237,19 @@ def test_a_comparison_that_was_stopped_continues_in_its_directory(pipeline, back
     assert str(again) == str(first)
 
 
+def test_a_comparison_that_a_bound_stops_names_the_variant_and_continues(pipeline, backend, tmp_path):
+    variants = {"Better": {"polish.prompt": "Better $ticket"}}
+    place = tmp_path / "comparison"
+    options = {"directory": place, "max_parallel": 1}
+    with pytest.raises(OptionError) as error:
+        pipeline.compare(variants, ROWS[:3], good, max_budget_usd_all=0.03, **options)
+    assert error.value.message.startswith("the comparison stopped in the variant baseline: ")
+    assert "budget" in error.value.message
+    assert error.value.hint == f'resume with directory="{place}"'
+    assert pipeline.compare(variants, ROWS[:3], good, **options)["Better"]["good"].difference.count == 3
+    assert len(backend.calls) == 12
+
+
 def test_it_can_be_awaited(backend, tmp_path):
     async def work():
         pipeline = Pipeline(TEXT, backend=backend, runs_dir=tmp_path)

@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 from collections import Counter
+from types import ModuleType
 
 import pytest
 from pydantic import BaseModel
@@ -27,6 +28,7 @@ from attractor_nb.evaluation import (
 )
 from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.outcome import Usage
+from tests.disks.faulty_disk import FaultyDisk
 
 TEXT = """digraph triage {
     inputs="ticket"
@@ -132,6 +134,17 @@ def test_what_costs_is_measured_of_failed_rows_too(pipeline):
     evaluation = pipeline.evaluate([{"ticket": "broken"}], [latency(), visits("classify")], wait=True)
     assert states(evaluation, "latency") == states(evaluation, "visits") == ["scored", "scored"][:1]
     assert evaluation[0].scores["visits"][0].value == 1
+
+
+def test_of_a_row_that_kept_no_run_only_what_its_result_says_is_measured(pipeline, tmp_path):
+    place = tmp_path / "kept"
+    disk = FaultyDisk(fail_at=1, counted=("make_directory", str(place / "row-00001")), error=errno.EIO)
+    scorers = [correct, visits("classify"), cost()]
+    evaluation = pipeline.evaluate(ROWS, scorers, wait=True, map_dir=place, disk=disk)
+    assert states(evaluation, "correct") == ["scored", "failed", "scored"]
+    assert states(evaluation, "cost") == ["scored"] * 3
+    score = evaluation["crash"].scores["visits"][0]
+    assert (score.state, score.reason) == ("unmeasured", "nothing is kept of the row's run")
 
 
 @pytest.mark.parametrize(
@@ -263,6 +276,29 @@ def test_the_ready_scorers(tmp_path):
     assert "took done, expected escalate" in evaluation["b"].scores["route"][0].reason
 
 
+@pytest.mark.parametrize(
+    ("scorer", "name", "reason"),
+    [
+        (equals(), "equals", 'the row has no "expected"'),
+        (equals("right"), "equals", 'the row has no "right"'),
+        (route("classify"), "route", 'the row has no "expected"'),
+    ],
+)
+def test_a_row_without_the_right_answer_is_not_measured(pipeline, scorer, name, reason):
+    evaluation = pipeline.evaluate([{"ticket": "pay", "right": None}], scorer, wait=True)
+    score = evaluation[0].scores[name][0]
+    assert (score.state, score.reason) == ("unmeasured", reason)
+
+
+def test_the_cost_of_calls_without_a_price_is_not_measured(tmp_path):
+    def answer(node, prompt, context):
+        return Response("billing", usage=Usage(10, 5, None, 2))
+
+    evaluation = Pipeline(TEXT, backend=answer, runs_dir=tmp_path).evaluate(ROWS[:1], cost(), wait=True)
+    score = evaluation[0].scores["cost"][0]
+    assert (score.state, score.reason) == ("unmeasured", "2 calls have no price")
+
+
 def test_a_number_equals_its_text(pipeline):
     rows = [{"ticket": "pay", "right": 3}, {"ticket": "pay", "right": "4"}]
     evaluation = pipeline.evaluate(rows, equals("right"), output=lambda run: 3, wait=True)
@@ -277,6 +313,14 @@ def test_output_names_a_value_or_is_a_function_of_the_run(pipeline):
     by_function = pipeline.evaluate(ROWS[:1], seen, output=lambda run: run["classify"].prompt[-13:], wait=True)
     assert by_key[0].scores["seen"][0].value == "billing"
     assert by_function[0].scores["seen"][0].value.strip() == "I cannot pay"
+
+
+@pytest.mark.parametrize("output", [3, "", " "])
+def test_an_output_that_is_neither_a_key_nor_a_function_is_refused(pipeline, output):
+    with pytest.raises(OptionError) as error:
+        pipeline.evaluate(ROWS, correct, output=output)
+    assert error.value.message == f"output must be a context key or a function, not {output!r}"
+    assert error.value.hint == 'output="write.response"'
 
 
 def test_an_unknown_output_is_refused_before_the_first_row(pipeline):
@@ -323,6 +367,13 @@ def test_unusable_rows_are_refused_by_name_before_anything_runs(pipeline, tmp_pa
         ({"s": lambda outptu: True}, "takes 'outptu', which a row does not have; did you mean \"output\""),
         ({"s": 3}, "a scorer must be a function, not int"),
         ({"s": dict}, "is a class"),
+        (
+            {"s": max},
+            (
+                "the parameters of the scorer s cannot be read: no signature found for builtin <built-in function max>"
+                "\n hint: wrap it in a function of your own"
+            ),
+        ),
     ],
 )
 def test_unusable_scorers_are_refused_before_anything_runs(pipeline, tmp_path, scorers, words):
@@ -459,6 +510,34 @@ def test_a_parquet_file_that_cannot_be_read_says_why(pipeline, tmp_path, monkeyp
         pipeline.evaluate(path, correct)
     assert (error.value.message, error.value.hint) == (f"{path} {words}", hint)
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("suffix", ["yaml", "yml"])
+def test_a_dataset_in_yaml_without_its_library_says_what_to_install(pipeline, tmp_path, monkeypatch, suffix):
+    monkeypatch.setitem(sys.modules, "pydantic_evals", None)
+    with pytest.raises(OptionError) as error:
+        pipeline.evaluate(tmp_path / f"cases.{suffix}", correct)
+    assert error.value.message == (
+        f"{tmp_path / f'cases.{suffix}'}: a YAML dataset is read by pydantic-evals, which is not installed"
+    )
+    assert error.value.hint == "pip install pydantic-evals, or use a .jsonl file"
+
+
+def test_a_dataset_that_its_library_cannot_read_is_refused_with_its_words(pipeline, tmp_path, monkeypatch):
+    class Unread:
+        @classmethod
+        def from_file(cls, path):
+            raise ValueError(f"no cases in {path.name}")
+
+    library = ModuleType("pydantic_evals")
+    library.Dataset = Unread
+    monkeypatch.setitem(sys.modules, "pydantic_evals", library)
+    with pytest.raises(OptionError) as error:
+        pipeline.evaluate(tmp_path / "cases.yaml", correct)
+    assert error.value.message == (
+        f"{tmp_path / 'cases.yaml'} is not a dataset of pydantic-evals: no cases in cases.yaml"
+    )
+    assert error.value.hint == "a list of cases with inputs"
 
 
 class Case:

@@ -374,6 +374,34 @@ def test_a_backend_that_is_still_opening_is_closed_when_the_evaluation_is_stoppe
     assert (served.opened, served.closed) == (1, 1)
 
 
+def test_after_a_second_stop_a_backend_that_goes_on_closing_is_not_waited_for(tmp_path, caplog):
+    begun, closing, closed = threading.Event(), threading.Event(), threading.Event()
+
+    async def never():
+        begun.set()
+        await asyncio.Event().wait()
+
+    class Lasting(Served):
+        async def close(self):
+            self.loop, self.go_on = asyncio.get_running_loop(), asyncio.Event()
+            closing.set()
+            await self.go_on.wait()
+            closed.set()
+
+    served = Lasting(answer=never)
+    pipeline = Pipeline(TEXT, backend=lambda prompt: "Sorry.", runs_dir=tmp_path / "runs")
+    run = pipeline.evaluate(TICKETS[:1], judge(RUBRIC, model="m", backend=served), is_shown=False)
+    assert begun.wait(20)
+    run.cancel()
+    assert closing.wait(20)
+    run.cancel()
+    assert [row.scores["judge"][0].state for row in run.result(20)] == ["unmeasured"]
+    assert not closed.is_set()
+    served.loop.call_soon_threadsafe(served.go_on.set)
+    assert closed.wait(20)
+    assert "backends of scorers were not waited for while they closed" in caplog.messages
+
+
 # -- kept verdicts ----------------------------------------------------------------------------------------------
 
 

@@ -90,6 +90,14 @@ def test_an_output_function_that_exits_leaves_the_rows_unmeasured(evaluation):
     assert again[0].scores["odd"][0].reason == "output raised SystemExit: 3"
 
 
+def test_an_output_function_that_is_interrupted_ends_the_scoring(evaluation):
+    def interrupted(run):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        evaluation.rescore({"odd": lambda output: True}, output=interrupted)
+
+
 def test_a_scorer_that_changes_what_it_is_given_changes_it_for_itself(evaluation):
     def sorts(output, expected, row):
         expected.sort()
@@ -211,6 +219,10 @@ def test_a_scorer_of_a_node_that_is_not_there_measures_nothing(evaluation, score
     [
         (lambda evaluation: matches(3), r"matches\(3\) is no regular expression"),
         (lambda evaluation: json_schema({"type": {1}}), "json_schema: the schema is not JSON"),
+        (
+            lambda evaluation: json_schema({"type": "objekt"}),
+            r"^json_schema: 'objekt' is not valid .* \(at \$\.type\)\n hint: json_schema\({",
+        ),
         (
             lambda evaluation: evaluation.rescore({"ok": lambda output: True}, output=int),
             "output is a function of a run",

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import shutil
 
 import pytest
 
@@ -144,6 +145,15 @@ def test_unmeasured_rows_are_left_out_and_said(tmp_path):
     assert "left out" in str(graph)
 
 
+def test_a_row_whose_run_is_gone_is_left_out_and_said(tmp_path):
+    evaluation = evaluated(tmp_path, ["good money", "good", "money"])
+    shutil.rmtree(evaluation.directory / "row-00001")
+    graph = evaluation.graph()
+    assert (graph.passed, graph.failed) == (("r0",), ("r2",))
+    assert graph["escalate"].passed == ()
+    assert graph.notes == ("left out, without a run that can be read: r1",)
+
+
 def test_of_a_failing_row_only_the_failing_runs_show_their_way(tmp_path):
     turns = itertools.count()
 
@@ -171,6 +181,12 @@ def test_the_score_is_chosen_by_name_and_must_be_pass_or_fail(tmp_path):
         evaluation.graph("size")
     with pytest.raises(OptionError, match="has no score 'goof'; did you mean \"good\""):
         evaluation.graph("goof")
+
+
+def test_a_node_that_is_not_there_has_no_rows(tmp_path):
+    graph = evaluated(tmp_path, ["good"]).graph()
+    with pytest.raises(OptionError, match=r"^the pipeline has no node 'refnud'; did you mean \"refund\"\?"):
+        graph["refnud"]
 
 
 def test_each_run_is_read_once(tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ import pytest
 from attractor_nb import Outcome, Pipeline
 from attractor_nb.errors import OptionError
 from attractor_nb.evaluation import rows_from, visits
+from attractor_nb.evaluation.saved_rows import save_rows
 from attractor_nb.pipeline.runs import runs
 
 TEXT = """digraph triage {
@@ -99,6 +100,22 @@ def test_what_is_no_run_is_refused(given, words, tmp_path, monkeypatch):
     with pytest.raises(Exception, match=words) as error:
         rows_from(given)
     assert type(error.value).__module__ == "attractor_nb.errors"
+
+
+def test_rows_of_a_stage_that_is_not_there_are_refused(pipeline):
+    run = pipeline.run(params={"ticket": "pay"}, wait=True)
+    with pytest.raises(OptionError, match=r"^the pipeline has no node 'clasify'; did you mean \"classify\"\?"):
+        rows_from(run, stage="clasify")
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows"])
+def test_rows_are_saved_in_a_file_of_json_lines_alone(pipeline, tmp_path, name):
+    run = pipeline.run(params={"ticket": "pay"}, wait=True)
+    with pytest.raises(OptionError) as error:
+        save_rows(run, tmp_path / name)
+    assert error.value.message == f"{tmp_path / name} is no file of JSON lines"
+    assert error.value.hint == 'name it .jsonl: save_rows(run, "rows.jsonl")'
+    assert not (tmp_path / name).exists()
 
 
 def test_runs_that_exist_are_scored_and_nothing_runs(pipeline, tmp_path):

@@ -115,6 +115,16 @@ def test_an_address_is_no_part_of_a_version(monkeypatch):
     assert version_of(asking) == before
 
 
+class Unshown(Shorter):
+    def __repr__(self):
+        raise ValueError("no words")
+
+
+def test_an_object_whose_repr_raises_counts_by_what_it_holds():
+    assert version_of(Unshown(1)) == version_of(Unshown(1)) != ""
+    assert version_of(Unshown(1)) != version_of(Unshown(100))
+
+
 def test_a_changed_global_is_no_stale_score(monkeypatch, tmp_path):
     text = 'digraph { inputs="t" start [shape=Mdiamond] a [prompt="$t"] done [shape=Msquare] start -> a -> done }'
     pipeline = Pipeline(text, backend=lambda node, prompt, context: "abc", runs_dir=tmp_path)

@@ -1,6 +1,7 @@
 """``pipeline.evaluate(scorers=…, runs=…, only="write")``: one stage, executed anew on its stored inputs."""
 
 import asyncio
+import errno
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from attractor_nb.evaluation.stored_evaluation import read_evaluation
 from attractor_nb.model.calls.call_content import Response
 from attractor_nb.model.outcome import Usage
 from attractor_nb.pipeline.runs import runs
+from tests.disks.faulty_disk import FaultyDisk
 from tests.waiting import wait_until
 
 TEXT = """digraph letter {
@@ -351,6 +353,32 @@ def test_a_row_with_another_input_than_its_run_is_refused(stored, model):
     rows = [{"id": stored[0].run_id, "ticket": "changed"}]
     with pytest.raises(OptionError, match='its "ticket" is not the one that the run'):
         Pipeline(SHORT, backend=model).evaluate(rows, scorers=short, runs=stored, only="write")
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({1}, "Object of type set is not JSON serializable"),
+        (float("nan"), "Out of range float values are not JSON compliant"),
+    ],
+)
+def test_a_row_with_a_value_that_is_not_json_is_refused_by_its_number(stored, model, value, words):
+    rows = [{"id": stored[0].run_id}, {"id": stored[1].run_id, "expected": value}]
+    with pytest.raises(OptionError) as error:
+        Pipeline(SHORT, backend=model).evaluate(rows, scorers=short, runs=stored, only="write")
+    assert error.value.message.startswith(f"row 1 is not a JSON value: {words}")
+    assert error.value.hint == "use JSON values"
+    assert not model.asked
+
+
+def test_a_stage_that_finds_no_memory_for_its_run_is_left_for_a_resume(stored, model):
+    disk = FaultyDisk(fail_at=1, counted=("rename", "row-00001"), error=errno.ENOMEM)
+    pipeline = Pipeline(SHORT, backend=model)
+    first = pipeline.evaluate(scorers=short, runs=stored[:2], only="write", wait=True, disk=disk)
+    assert (first.status, [row.status for row in first.map.rows]) == ("interrupted", ["success", "interrupted"])
+    assert first.map.reason.startswith("row 1 could not be run: StorageError: ")
+    again = pipeline.resume_evaluation(first.directory, short, wait=True)
+    assert [row.scores["short"][0].value for row in again] == [True, True]
 
 
 def test_a_stored_run_that_is_gone_is_unmeasured_at_a_resume(stored, model, tmp_path):
