@@ -271,6 +271,6 @@ def _show(verdict: _Verdict, settings: Settings, own: EvaluationSettings) -> Non
         print(f"failed: {problem}", file=sys.stderr)
     if verdict.problems and own.save_baseline is not None:
         print(f"{own.save_baseline} is not written: a gate failed", file=sys.stderr)
-    if evaluation.map.unfinished or evaluation.unmeasured:
+    if evaluation.unfinished or evaluation.unmeasured:
         command = resume_map_command(directory, *settings.kept_options(), scorers=own.scorers)
         print(f"Resume with `{command}`", file=sys.stderr)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["pass/fail", "number", "class"]
 _WORDS: Final[Mapping[Kind, str]] = {"pass/fail": "true or false", "number": "a number", "class": "a text"}
-NOT_RUN: Final = "the row was not run to its end"
+NOT_RUN: Final = "the row was not run and scored to its end"
 
 
 @dataclass(frozen=True, slots=True)

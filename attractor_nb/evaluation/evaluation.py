@@ -79,7 +79,13 @@ class Evaluation(Displayed):
     @property
     def status(self) -> str:
         """``success`` when all rows were run and scored; ``interrupted`` when a resume can add rows."""
-        return "interrupted" if self.map.unfinished else "success"
+        return "interrupted" if self.unfinished else "success"
+
+    @property
+    def unfinished(self) -> list[int]:
+        """The runs, by number of the map's row, that did not end or were not scored: a resume continues with them."""
+        stopped, numbers = self.map.unfinished, range(len(self.rows) * self.repeat)
+        return [number for number in numbers if number in stopped or number not in self.cells]
 
     @property
     def usage(self) -> Usage:
@@ -333,9 +339,9 @@ class Evaluation(Displayed):
         return f"cost: {', '.join(filter(None, parts))}" if own or judges else ""
 
     def _next_step(self) -> str:
-        if self.map.unfinished and self.directory is not None:
+        if self.unfinished and self.directory is not None:
             reason = f" ({one_line(self.map.reason)})" if self.map.reason else ""
-            count = len(self.map.unfinished)
+            count = len(self.unfinished)
             return f"{counted(count, 'run')} left{reason}: {continue_call(self.directory)}"
         return ""
 

@@ -176,7 +176,7 @@ def comparison_steps(
         else:
             run = begin_evaluation(each, rows[name], scorers, asked, request.own, stored)
         evaluations[name] = yield run
-        if evaluations[name].map.unfinished:
+        if evaluations[name].unfinished:
             reason = evaluations[name].map.reason
             raise OptionError(
                 f"the comparison stopped in the variant {name}: {reason}", hint=f'resume with directory="{directory}"'

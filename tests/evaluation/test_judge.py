@@ -340,8 +340,12 @@ def test_the_backend_is_closed_when_the_evaluation_is_stopped(tmp_path):
     run = pipeline.evaluate(TICKETS[:1], judge(RUBRIC, model="m", backend=served), is_shown=False)
     assert begun.wait(20)
     run.cancel()
-    run.result(20)
+    stopped = run.result(20)
     assert (served.opened, served.closed) == (1, 1)
+    assert (stopped.status, stopped.unfinished) == ("interrupted", [0]), "it ran, and was not scored"
+    assert "1 run left" in str(stopped)
+    again = pipeline.resume_evaluation(run.directory, judge(RUBRIC, model="m", backend=Served()), wait=True)
+    assert (again.status, again.unfinished) == ("success", [])
 
 
 def test_the_backend_is_closed_when_scores_cannot_be_stored(tmp_path):
