@@ -86,7 +86,7 @@ def test_a_question_is_counted_told_of_and_answered_in_place(panel, pictures):
     frame.locator("[data-run=panel-gamma] button").click()
     tab = page.frame_locator(".jp-MainAreaWidget iframe")
     tab.get_by_role("button", name="Resume").first.click()
-    card = frame.locator(".ag-card", has_text="Is the plan good?")
+    card = frame.locator(".ag-card", has_text="gamma").filter(has_text="Is the plan good?")
     card.wait_for()
     page.locator(f'.lm-TabBar-tab[data-attractor-count="{others + 1}"]').wait_for()
     content, width = page.locator(f".lm-TabBar-tab{COUNT}").evaluate(BADGE)
