@@ -151,11 +151,12 @@ def test_what_begins_has_its_place_beneath(opened):
     assert view.page.evaluate("() => window.hit") is None
 
 
-def test_when_the_run_stands_otherwise_the_buttons_are_asked_about_again(opened):
+def test_when_the_run_stands_otherwise_the_buttons_are_asked_about_again(opened, driver):
     view = opened()
     view.tell(kind="delta", line={"status": "success", "is_ended": True})
     assert [(request["call"], request["node"]) for request in acts(view)] == [("look", "draft")]
     view.tell(kind="delta", line={"status": "success", "is_ended": True, "is_over": True})
+    driver.wait_until(lambda: len(acts(view)) == 2, 10, "the next frame, which draws the second change")
     assert [(request["call"], request["node"]) for request in acts(view)] == [("look", "draft")] * 2
 
 
