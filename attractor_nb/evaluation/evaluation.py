@@ -339,9 +339,8 @@ class Evaluation(Displayed):
         return f"cost: {', '.join(filter(None, parts))}" if own or judges else ""
 
     def _next_step(self) -> str:
-        if self.unfinished and self.directory is not None:
+        if (count := len(self.unfinished)) and self.directory is not None:
             reason = f" ({one_line(self.map.reason)})" if self.map.reason else ""
-            count = len(self.unfinished)
             return f"{counted(count, 'run')} left{reason}: {continue_call(self.directory)}"
         return ""
 

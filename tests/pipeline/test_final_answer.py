@@ -22,9 +22,9 @@ def test_it_is_the_response_of_the_stage_that_spoke_last(tmp_path):
 
 def test_a_long_one_says_where_its_whole_text_is(tmp_path):
     run = ended(TEXT, lambda prompt: "x" * 5_000, tmp_path)
-    python, request = final_answer(run, run.view).text, final_answer(run, run.view, "GET /stages/{node}").text
+    python, request = final_answer(run, run.view).text, final_answer(run, run.view, "GET /{run}/stages/{node}").text
     assert python == "x" * MAX_ANSWER_CHARS + '\n… 1,000 more characters: run["write"].response'
-    assert request.endswith("… 1,000 more characters: GET /stages/write")
+    assert request.endswith("… 1,000 more characters: GET /{run}/stages/write")
 
 
 def test_a_run_in_which_no_stage_spoke_has_none(tmp_path):

@@ -69,12 +69,12 @@ class GraphView(ActingView, GateCards):
         """Make the widget, in the cell that shows it.
 
         Args:
-            known: The state with which it begins, as for ``show``.
             on_answer: Hands in an answer of a card. Raises our errors.
             on_stop: Called when Stop is clicked.
             on_inspect: Answers a question of the inspector; see ``studio.inspect.inspect_run.answer_inspection``.
             on_debug: Does what the debugger's bar asks for; see ``studio.debugger``.
             on_beside: Opens what is asked for beside the run; see ``Beside``.
+            known: The initial state, as for ``show``.
             traits: Initial values.
         """
         states: dict[str, Any] = {**{part: {} for part in (*_PARTS, "line", "tails", "answer")}, "others": []}

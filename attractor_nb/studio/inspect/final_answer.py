@@ -46,7 +46,7 @@ class FinalAnswer:
 
 
 def final_answer(run: AnsweringRun, view: RunView, whole: str = WHOLE_IN_PYTHON) -> FinalAnswer | None:
-    """The final answer of a run, as displayed. None if there is none, or it cannot be read.
+    """The final answer of a run; None without one that can be read.
 
     Args:
         view: Its current view.
@@ -56,8 +56,8 @@ def final_answer(run: AnsweringRun, view: RunView, whole: str = WHOLE_IN_PYTHON)
     with suppress(AttractorError):
         if node and (response := run[node].response):
             text = redacted(response)
-            more = len(text) - MAX_ANSWER_CHARS
-            words = f"{text[:MAX_ANSWER_CHARS]}\n… {more:,} more characters: {whole.format(node=node)}"
+            more, where = len(text) - MAX_ANSWER_CHARS, whole.replace("{node}", node)
+            words = f"{text[:MAX_ANSWER_CHARS]}\n… {more:,} more characters: {where}"
             return FinalAnswer(node, words if more > 0 else text)
     return None
 

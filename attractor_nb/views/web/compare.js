@@ -52,7 +52,7 @@ export function showCompare(host, el) {
 
   const differing = steps.find((step) => step.differs.length);
   if (differing) {
-    select(differing.node); // what a reader came for
+    select(differing.node);
     drawing.follow(differing.node);
   }
 
